@@ -244,11 +244,7 @@ impl<'a> Scheduler<'a> {
             limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
-            queue: Mutex::new(Queue {
-                suspended: VecDeque::new(),
-                busy: 0,
-                over: false,
-            }),
+            queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
@@ -383,8 +379,7 @@ impl<'a> Scheduler<'a> {
         if self.limited && self.waiting.load(Ordering::Relaxed) == 0 && !self.plan.segments.have_room() {
             return false;
         }
-        self.waiting.load(Ordering::Relaxed) > 0
-            || !self.all_have_started()
+        self.waiting.load(Ordering::Relaxed) > 0 || !self.all_have_started()
     }
 
     /// Whether all blocks have ended. Threads may still be on their way out.

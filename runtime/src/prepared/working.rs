@@ -11,7 +11,7 @@ use crate::exec::{BlockFault, Kept, Outcome, Scheduler, Stepper, Stop, Tiers, Wa
 use crate::fork::Section;
 use crate::memory::Held;
 use crate::program::Variant;
-use crate::{CancelToken, Config, Engine, Error, Launch, Report, Stats, TierShares};
+use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -634,7 +634,12 @@ impl Working {
         let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
         let mut report = Report {
             fault: outcome.fault.map(|(block, fault)| engine::describe(program, plan, block, &fault)),
-            stats: engine::stats(plan, &outcome, outcome.blocks * u64::from(plan.warps), engine.config().count),
+            stats: engine::stats(
+                plan,
+                &outcome,
+                outcome.blocks * u64::from(plan.warps),
+                engine.config().count,
+            ),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
@@ -645,8 +650,12 @@ impl Working {
         let observe = engine.config().observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile =
-                Some(Box::new(crate::profile::profile(program, tiers, &counts.samples, counts.profile.as_deref())));
+            report.profile = Some(Box::new(crate::profile::profile(
+                program,
+                tiers,
+                &counts.samples,
+                counts.profile.as_deref(),
+            )));
         }
         if observe.listings {
             report.listings = Some(Box::new(program.place_listings(tiers.listings())));
