@@ -6,10 +6,11 @@ use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
 use crate::program::Variant;
+use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{
-    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, Stats,
-    TierShares,
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
+    Stats, Tier, TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,6 +44,9 @@ struct Handlers {
 /// Nanoseconds for which a check is valid.
 const LOOK_AGAIN: u64 = 20_000;
 
+/// More places than any engine gives blocks at a time.
+const MOST_PLACES: u32 = 1 << 15;
+
 impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
     pub fn new(config: Config) -> Result<Self, Error> {
@@ -55,6 +59,9 @@ impl Engine {
         }
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
+        }
+        if config.signals == crate::Signals::Embedder {
+            crate::vm::leave_to_embedder();
         }
         config.ensure_handlers()?;
         if config.observe.perf {
@@ -114,7 +121,30 @@ impl Engine {
             let stage = interface.stage.name();
             return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
         }
-        self.run_any(program, memory, launch, None)
+        self.run_any(program, memory, launch, None, None)
+    }
+
+    /// Continues a launch that was saved, to its end or until it is saved again. The launch must be the same: program, grid,
+    /// arguments, and whatever else its blocks begin with. Its tokens, its callback and the settings of the engine may be others,
+    /// but for [`Config::numerics`]. Memory must contain what it did when the launch was saved
+    /// ([`SavedLaunch::restore_memory`]).
+    ///
+    /// The report tells of what runs now: blocks that had ended before are not counted again.
+    ///
+    /// # Errors
+    /// [`Error::State`] if the state is not of this launch, or is none that a launch can be in; else as [`Engine::run`]. The
+    /// memory is as before then.
+    pub fn resume(
+        &self,
+        program: &Program,
+        memory: &Memory,
+        launch: &Launch,
+        saved: &SavedLaunch,
+    ) -> Result<Report, Error> {
+        if program.interface().is_some() {
+            return Err(Error::Launch("a program of a graphics stage cannot be continued".into()));
+        }
+        self.run_any(program, memory, launch, None, Some(saved))
     }
 
     /// Runs a program of a graphics stage over a batch, to its end. `grid` and `block` of the launch are not used: blocks are single warps
@@ -134,9 +164,12 @@ impl Engine {
         let Some(stage) = program.stage() else {
             return Err(Error::Launch("a compute program runs over a grid, not over a batch".into()));
         };
+        if launch.save.is_some() {
+            return Err(Error::Launch("a batch of a graphics stage cannot be saved".into()));
+        }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
         let lanes = stage.lanes;
-        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())))?;
+        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())), None)?;
         if let Some(canvas) = canvas {
             canvas.paint(batch, lanes);
         }
@@ -149,6 +182,7 @@ impl Engine {
         memory: &Memory,
         launch: &Launch,
         mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
+        saved: Option<&SavedLaunch>,
     ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.needs_checks();
@@ -163,7 +197,7 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Report::default());
                 }
-                match self.run_with(program, memory, launch, checked, run)? {
+                match self.run_with(program, memory, launch, (checked, run), saved)? {
                     Some(report) => return Ok(report),
                     // Mapping the launch's own segments made memory coarse.
                     None => checked = true,
@@ -179,16 +213,22 @@ impl Engine {
         program: &Program,
         memory: &Memory,
         launch: &Launch,
-        checked: bool,
-        stage: Option<StageRun>,
+        (checked, stage): (bool, Option<StageRun>),
+        saved: Option<&SavedLaunch>,
     ) -> Result<Option<Report>, Error> {
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         variant.checked_memory = checked;
+        variant.ignored_bits = memory.ignored_bits();
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
+        // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.
+        variant.bounded = launch.save.is_some()
+            && !variant.exact_steps
+            && variant.tier != Tier::Interp
+            && program.most_steps().is_none();
         let tiers = match program.tiers(variant, &self.config, launch.cancel.as_ref()) {
             Err(Error::Cancelled) => return Ok(Some(Report { cancelled: true, ..Report::default() })),
             tiers => tiers?,
@@ -203,7 +243,25 @@ impl Engine {
         if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {
             return Err(Error::Launch("shared memory can be captured of one block only".into()));
         }
-        let places = most_blocks(&plan, &tiers, self.config.thread_count());
+        if (launch.save.is_some() || saved.is_some()) && tiers.code().passes_values() {
+            let name = program.name();
+            return Err(Error::Launch(format!(
+                "{name} passes values between its blocks, so it cannot be saved"
+            )));
+        }
+        if (launch.save.is_some() || saved.is_some()) && plan.parts.len() > 1 {
+            return Err(Error::Launch("a launch whose last blocks have another size cannot be saved".into()));
+        }
+        if launch.save.is_some() || saved.is_some() {
+            plan.segments.note();
+        }
+        let identity = || Identity::new(program, &plan, launch, &self.config);
+        let mut state = saved.map(|saved| saved.state_of(&identity())).transpose()?;
+        let mut places = most_blocks(&plan, &tiers, self.config.thread_count());
+        if let Some(state) = &state {
+            // The blocks that there are come on top of those that may be made.
+            places = places.saturating_add(state.blocks.len() as u32).max(state.places().min(MOST_PLACES));
+        }
         let warps = plan.warps;
         let cancel = launch.cancel.as_ref();
         let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
@@ -225,6 +283,7 @@ impl Engine {
         drop(section);
         let captures = launch.capture_registers || launch.capture_shared;
         let (all, single) = (plan.blocks.end - plan.blocks.start, plan.parts.len() == 1);
+        let function = &program.image().function;
         let mut whole: Option<Whole> = None;
         for part in std::mem::take(&mut plan.parts) {
             plan.go_to(&part);
@@ -242,8 +301,17 @@ impl Engine {
                 scheduler.allow_lanes(&lanes);
             }
             scheduler.cancel_by(launch.cancel.as_ref());
-            if !captures {
+            if !captures && !variant.bounded {
                 scheduler.allow_rows();
+            }
+            scheduler.pause_by(launch.save.as_ref(), function);
+            if let Some(state) = state.take()
+                && let Err(error) = scheduler.start_from(state, function, Watch::new(&self.config))
+            {
+                drop(scheduler);
+                drop(used);
+                plan.segments.unmap(memory);
+                return Err(error);
             }
             scheduler.tell(progress.as_ref());
             drop(section);
@@ -255,7 +323,11 @@ impl Engine {
         }
         drop(used);
         let _section = Section::enter();
-        let Whole { outcome, fault, warps, .. } = whole.unwrap_or_default();
+        let Whole { mut outcome, fault, warps } = whole.unwrap_or_default();
+        let state = outcome.saved.take();
+        let saved = state.map(|state| {
+            Box::new(SavedLaunch::new(Identity::new(program, &plan, launch, &self.config), state))
+        });
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);
@@ -265,6 +337,7 @@ impl Engine {
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
+            saved,
             profile: None,
             listings: None,
         };

@@ -1,6 +1,6 @@
 //! The description of a launch, and the report that it returns.
 
-use crate::{Listings, Profile};
+use crate::{Listings, Profile, SaveToken, SavedLaunch};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -53,6 +53,9 @@ pub struct Launch {
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
     pub cancel: Option<CancelToken>,
+    /// Stops the launch when asked to, so that it can be saved ([`Report::saved`]). Loops of such launches run slower: their
+    /// code must be able to stop within bounded time. Only for compute programs.
+    pub save: Option<SaveToken>,
     /// Textures, samplers and surfaces; tables of the chip's configuration.
     pub textures: TextureTables,
     /// Called now and then, on any thread, with the progress of the launch.
@@ -201,6 +204,9 @@ pub struct Report {
     pub shared: Vec<u8>,
     /// Whether the launch was cancelled.
     pub cancelled: bool,
+    /// The launch between two of its regions, if [`Launch::save`] has stopped it before its end. Then the other fields tell of
+    /// the blocks that have ended.
+    pub saved: Option<Box<SavedLaunch>>,
     /// The profile, if [`crate::Observe`] asks for one.
     pub profile: Option<Box<Profile>>,
     /// All code compiled so far for the program with the engine's settings, if [`crate::Observe::listings`] asks for

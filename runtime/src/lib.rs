@@ -65,6 +65,7 @@ mod memory;
 mod profile;
 mod program;
 mod program_cache;
+mod saved;
 pub mod stage;
 pub mod vm;
 pub mod vp1;
@@ -90,4 +91,5 @@ pub use memory::{
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
 pub use program_cache::{ProgramCache, ProgramCacheStats};
+pub use saved::{SaveToken, SavedLaunch};
 pub use vm::handle_signal;

@@ -108,10 +108,14 @@ pub(crate) struct Variant {
     pub count: bool,
     pub keep_registers: bool,
     pub exact_steps: bool,
+    /// Whether code leaves its region within bounded time, for launches that may be paused.
+    pub bounded: bool,
     /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
-    /// Whether code translates the 64-bit addresses of loads and stores.
+    /// Whether code translates the 64-bit addresses of loads and stores; with `checked_memory`, also 32-bit ones.
     pub translate: bool,
+    /// How many of the highest bits of a 64-bit address are ignored.
+    pub ignored_bits: u32,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
@@ -138,8 +142,10 @@ impl Variant {
             keep_registers: launch.capture_registers,
             // Counting instructions needs the same exact counts as a limit.
             exact_steps: launch.max_steps != 0 || config.count,
+            bounded: false,
             windows: kinds(&launch.globals),
             translate,
+            ignored_bits: 0,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,
@@ -152,6 +158,7 @@ impl Variant {
             keep_registers: self.keep_registers,
             count: self.count,
             exact_steps: self.exact_steps,
+            bounded: self.bounded,
             whole_lanes: match self.chunk_groups {
                 _ if self.single => 0,
                 Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
@@ -173,7 +180,7 @@ impl Variant {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp
             && self.chunk_groups.is_none()
-            && !(self.keep_registers || self.exact_steps || self.count)
+            && !(self.keep_registers || self.exact_steps || self.bounded || self.count)
             && !(perf || sample_rate > 0 || count || listings)
     }
 
@@ -371,9 +378,13 @@ impl Program {
 
     /// Whether no warp can execute more than `max_steps` instructions. Then the launch needs no limit.
     pub(crate) fn ends_within(&self, max_steps: u64) -> bool {
+        self.most_steps().is_some_and(|most| most <= max_steps)
+    }
+
+    /// The most instructions that a warp can execute, if there are no loops.
+    pub(crate) fn most_steps(&self) -> Option<u64> {
         let _section = Section::enter();
-        let most = self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function));
-        most.is_some_and(|most| most <= max_steps)
+        *self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function))
     }
 
     /// The tiers for some settings, made at first use. The token can cancel that. Threads that need other settings do

@@ -55,6 +55,11 @@ impl Shared {
         &mut self.bytes[..self.size]
     }
 
+    /// The locks, one bit for each 32-bit word.
+    pub fn locks(&mut self) -> &mut [u64] {
+        &mut self.locks
+    }
+
     fn lock_bit(&mut self, address: u64) -> Option<(&mut u64, u64)> {
         let word = address / 4;
         let place = self.locks.get_mut(usize::try_from(word / 64).ok()?)?;
@@ -96,6 +101,12 @@ impl Local {
     /// The same, to write them.
     pub fn words_mut(&mut self) -> &mut [Word] {
         self.bytes.as_chunks_mut().0
+    }
+
+    /// All words as bytes, without the slack.
+    pub fn contents(&mut self) -> &mut [u8] {
+        let bytes = self.size.next_multiple_of(4) * self.lanes;
+        &mut self.bytes[..bytes]
     }
 
     /// For compiled code: start, and bytes of a lane. The slack after the end is accessible too.

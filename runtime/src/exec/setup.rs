@@ -7,6 +7,7 @@ use crate::memory::window::Windows;
 use crate::stage::StageRun;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
@@ -130,6 +131,8 @@ pub struct Plan {
     pub max_steps: u64,
     /// The batch, if the program is of a graphics stage. Then blocks are single warps.
     pub stage: Option<StageRun>,
+    /// Whether somebody may ask that the launch stop to be saved ([`Launch::save`]).
+    pub may_pause: bool,
 }
 
 fn product(axes: [u32; 3]) -> u64 {
@@ -330,6 +333,7 @@ impl Plan {
             textures: launch.textures.clone(),
             max_steps: launch.max_steps,
             stage,
+            may_pause: launch.save.is_some(),
         };
         let mut banks = consts;
         let mut put = |plan: &mut Plan, space: Space, offset: usize, bytes: &[u8]| {
@@ -368,6 +372,10 @@ impl Plan {
             banks[usize::from(windows::BANK)] = words;
         }
         plan.consts = banks.into_iter().map(Bank::new).collect();
+        if let [only] = &plan.parts[..] {
+            let only = only.clone();
+            plan.go_to(&only);
+        }
         Ok(plan)
     }
 
@@ -377,6 +385,24 @@ impl Plan {
         (self.extent, self.size, self.blocks) = (part.extent, part.size, part.blocks.clone());
         self.threads = product(part.size) as u32;
         self.warps = self.threads.div_ceil(self.lanes);
+    }
+
+    /// Adds to a digest everything that blocks start with and that tells what they find. What is the host's is left out.
+    pub fn digest(&self, into: &mut impl Hasher) {
+        (self.grid, self.block, self.threads, self.lanes, self.full_warps, self.warps).hash(into);
+        (self.start, self.first, self.extent, self.size).hash(into);
+        (&self.blocks, &self.shared, self.local_bytes, &self.user_data, &self.slots).hash(into);
+        for field in &self.block_fields {
+            (field.space, field.offset, field.bytes, field.value).hash(into);
+        }
+        self.consts.iter().for_each(|bank| match bank {
+            Bank::Empty => 0u8.hash(into),
+            Bank::Filled(bytes) => bytes.hash(into),
+        });
+        self.windows.digest(into);
+        self.segments.digest(into);
+        // Plain data of numbers, whose text says all of it.
+        format!("{:?}", self.textures).hash(into);
     }
 
     /// Coordinates of a block.
