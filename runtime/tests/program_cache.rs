@@ -1,5 +1,7 @@
 //! The cache of programs in guest memory: what is the same program, what is looked at again, what is dropped.
 
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges are what is compared.
+
 use std::thread;
 use warpjit_frontend::Stage;
 use warpjit_runtime::{
