@@ -43,6 +43,10 @@ pub enum Command {
     /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its entry they have their first
     /// values. With --launched a launch file runs, and the code that was compiled for that launch is shown.
     Ir(IrArgs),
+    /// Run a program that finds an AMD card, without changing it: Vulkan, OpenGL and OpenCL through Mesa's drivers.
+    ///
+    /// The program's compute shaders run on the CPU. The exit status and signals are the program's. docs/exec.md says what runs.
+    Exec(ExecArgs),
 }
 
 /// How much loading and compiling a program may take.
@@ -228,6 +232,39 @@ pub struct AsmArgs {
     /// The stage that the program is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
     #[arg(long, value_name = "TYPE", default_value = "compute")]
     pub r#type: String,
+}
+
+/// `warpjit exec`.
+#[derive(Args)]
+pub struct ExecArgs {
+    /// The card: tahiti, bonaire, hawaii, polaris10, fiji, vega10, vega20, or a gfx name of one [default: polaris10].
+    #[arg(long)]
+    pub chip: Option<String>,
+    /// How shaders are executed; the results are the same.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub tier: TierName,
+    /// Host threads that run shaders; 0: one for each processor.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// At the end, print what was executed: kernels with their times and counts, submissions, copies. With FILE, write it there as JSON. Counting
+    /// makes shaders slower.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub stats: Option<PathBuf>,
+    /// Log each submission and dispatch on standard error.
+    #[arg(long)]
+    pub trace: bool,
+    /// Write each dispatch with its memory into this folder, as a launch file that `warpjit run` runs.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Neither load compiled code from disk nor save it there.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Where to save compiled code [default: $XDG_CACHE_HOME/warpjit, else ~/.cache/warpjit].
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub cache_dir: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub program: Vec<std::ffi::OsString>,
 }
 
 /// `warpjit ir`.

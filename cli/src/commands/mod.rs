@@ -4,6 +4,7 @@ mod asm;
 mod bench;
 mod code;
 mod disasm;
+mod exec;
 mod first_run;
 mod ir;
 mod launched;
@@ -28,6 +29,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Asm(args) => asm::asm(args),
         Command::Disasm(args) => disasm::disasm(args),
         Command::Ir(args) => ir::ir(args),
+        Command::Exec(args) => exec::exec(args),
     }
 }
 

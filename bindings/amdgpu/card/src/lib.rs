@@ -1,0 +1,103 @@
+//! A pretend AMD card.
+//!
+//! A program that has no AMD card loads Mesa's drivers, which ask the kernel's amdgpu driver for one. This crate answers in the kernel's place
+//! ([`File::ioctl`]), and does what the card's command processor does with the command buffers that the drivers submit. Dispatches run on
+//! `warpjit-runtime`. docs/exec.md describes the whole.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`chip`] | what drivers are told about each card |
+//! | `file` | an open render node: its ioctls, contexts, lists |
+//! | `info` | the ioctl INFO |
+//! | `memory` | buffer objects, and what is mapped where for the card |
+//! | `fence`, `syncobj` | fences, waiting, synchronisation objects |
+//! | `submit`, `ring` | submissions, and the threads that run them |
+//! | `pm4`, `processor` | packets, and what they do |
+//! | `dispatch` | from registers to a launch |
+//! | `report`, `record` | lines on standard error, statistics; recorded dispatches |
+//! | [`settings`] | what the environment says |
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+pub mod chip;
+mod dispatch;
+mod fence;
+mod file;
+mod info;
+mod memory;
+mod pm4;
+mod processor;
+mod record;
+mod report;
+mod ring;
+pub mod settings;
+mod submit;
+mod syncobj;
+mod uapi;
+
+pub use file::File;
+pub use uapi::User;
+
+use chip::Chip;
+use report::Reporter;
+use settings::Settings;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use warpjit_runtime::{Config, Engine, Error, ProgramCache};
+
+/// A card. Several files may have it open; each has memory of its own.
+pub struct Card {
+    pub(crate) settings: Settings,
+    pub(crate) model: warpjit_runtime::Chip,
+    pub(crate) reporter: Reporter,
+    pub(crate) programs: ProgramCache,
+    /// Made for the first dispatch: programs that only look for cards need no threads.
+    engine: OnceLock<Result<Engine, Error>>,
+    records: AtomicU64,
+}
+
+impl Card {
+    /// A card that nobody has used.
+    pub fn new(settings: Settings) -> Arc<Card> {
+        Arc::new(Card {
+            model: settings.chip.model(),
+            reporter: Reporter::new(&settings),
+            programs: ProgramCache::default(),
+            engine: OnceLock::new(),
+            records: AtomicU64::new(0),
+            settings,
+        })
+    }
+
+    /// What card it is.
+    pub fn chip(&self) -> &'static Chip {
+        self.settings.chip
+    }
+
+    /// Says something on standard error, in the name of the card.
+    pub fn say(&self, what: &str) {
+        self.reporter.say(what);
+    }
+
+    /// The program ends: writes statistics, if they were asked for.
+    pub fn finish(&self) {
+        self.reporter.finish();
+    }
+
+    pub(crate) fn engine(&self) -> Result<&Engine, Error> {
+        let made = self.engine.get_or_init(|| {
+            Engine::new(Config {
+                threads: self.settings.threads,
+                tier: self.settings.tier,
+                cache: self.settings.cache.clone(),
+                count: self.reporter.counts(),
+                ..Config::default()
+            })
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    pub(crate) fn next_record(&self) -> u64 {
+        self.records.fetch_add(1, Ordering::Relaxed)
+    }
+}

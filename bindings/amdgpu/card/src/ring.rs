@@ -1,0 +1,167 @@
+//! Rings: each runs its submissions one after the other, on a thread of its own.
+
+use crate::Card;
+use crate::fence::{Bell, Fence, lock};
+use crate::memory::{AddressSpace, Buffers};
+use crate::processor::{Processor, Stop};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// A context of a driver.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    lost: AtomicBool,
+}
+
+impl Context {
+    /// Whether something went wrong in it. Then it takes no more submissions.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+}
+
+/// A command buffer to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandBuffer {
+    /// Where it is.
+    pub address: u64,
+    /// Its words.
+    pub words: u32,
+}
+
+/// A submission.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// What must have happened before.
+    pub waits: Vec<Fence>,
+    /// What is run.
+    pub buffers: Vec<CommandBuffer>,
+    /// Where in the file of buffer objects the number of the submission is written at the end.
+    pub user_fence: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<(u64, Job, Fence)>,
+    /// Number of the last submission.
+    last: u64,
+    /// Fences of the submissions that may not have ended, in order.
+    fences: VecDeque<(u64, Fence)>,
+    has_thread: bool,
+}
+
+/// A ring of a context.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    name: String,
+    graphics: bool,
+    context: Arc<Context>,
+    queue: Mutex<Queue>,
+    filled: Condvar,
+}
+
+/// What a ring's thread works with.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub card: Arc<Card>,
+    pub space: Arc<AddressSpace>,
+    pub buffers: Arc<Buffers>,
+    pub bell: Arc<Bell>,
+}
+
+impl Ring {
+    /// A ring without submissions.
+    pub fn new(context: Arc<Context>, graphics: bool, number: u32) -> Ring {
+        let name = format!("{} ring {number}", if graphics { "graphics" } else { "compute" });
+        Ring { name, graphics, context, queue: Mutex::default(), filled: Condvar::new() }
+    }
+
+    /// Adds a submission; gives its number and its fence.
+    pub fn submit(self: &Arc<Self>, job: Job, around: &Surroundings) -> std::io::Result<(u64, Fence)> {
+        let mut queue = lock(&self.queue);
+        if !queue.has_thread {
+            let (ring, around) = (self.clone(), around.clone());
+            let thread = std::thread::Builder::new().name(format!("warpjit {}", self.name));
+            thread.spawn(move || ring.work(&around))?;
+            queue.has_thread = true;
+        }
+        queue.last += 1;
+        let (number, fence) = (queue.last, Fence::default());
+        while queue.fences.front().is_some_and(|(_, fence)| fence.is_signalled()) {
+            queue.fences.pop_front();
+        }
+        queue.fences.push_back((number, fence.clone()));
+        queue.jobs.push_back((number, job, fence.clone()));
+        drop(queue);
+        self.filled.notify_one();
+        Ok((number, fence))
+    }
+
+    /// The fence of a submission by its number; `None` if there is no such submission yet. `u64::MAX`: the latest.
+    pub fn fence(&self, number: u64) -> Option<Fence> {
+        let queue = lock(&self.queue);
+        let number = if number == u64::MAX { queue.last } else { number };
+        if number > queue.last {
+            return None;
+        }
+        let found = queue.fences.iter().find(|(at, _)| *at == number);
+        Some(found.map_or_else(Fence::signalled, |(_, fence)| fence.clone()))
+    }
+
+    /// The fences of all submissions that have not ended.
+    pub fn pending(&self) -> Vec<Fence> {
+        lock(&self.queue)
+            .fences
+            .iter()
+            .map(|(_, fence)| fence.clone())
+            .filter(|fence| !fence.is_signalled())
+            .collect()
+    }
+
+    /// Runs submissions for ever.
+    fn work(&self, around: &Surroundings) {
+        let mut processor = Processor::new(around.card.clone(), around.space.clone(), self.graphics);
+        loop {
+            let (number, job, fence) = self.next();
+            for wait in &job.waits {
+                around.bell.wait(u64::MAX, || wait.is_signalled().then_some(()));
+            }
+            self.run(&mut processor, number, &job, around);
+            if let Some(at) = job.user_fence {
+                // The buffer object may have been closed, then nobody reads it.
+                let _ = rustix::io::pwrite(around.buffers.file(), &number.to_le_bytes(), at);
+            }
+            fence.signal();
+            around.bell.ring();
+        }
+    }
+
+    fn next(&self) -> (u64, Job, Fence) {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                return job;
+            }
+            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn run(&self, processor: &mut Processor, number: u64, job: &Job, around: &Surroundings) {
+        let reporter = &around.card.reporter;
+        reporter.submission(&self.name, number, job.buffers.len());
+        processor.begin();
+        for buffer in &job.buffers {
+            if self.context.is_lost() {
+                return;
+            }
+            if let Err(stop) = processor.run(buffer.address, buffer.words) {
+                if let Stop::Commands(what) = &stop {
+                    reporter.say(&format!("{}, submission {number}: {what}", self.name));
+                }
+                self.context.lost.store(true, Ordering::Release);
+                return;
+            }
+        }
+    }
+}

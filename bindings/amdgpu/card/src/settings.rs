@@ -1,0 +1,154 @@
+//! What the environment says about the card. `warpjit exec` sets these variables from its options.
+
+use crate::chip::Chip;
+use std::path::PathBuf;
+use warpjit_runtime::{CacheConfig, Tier};
+
+/// Name of the card ([`Chip::find`]).
+pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
+/// Host threads for dispatches; 0 or nothing: one for each processor.
+pub const THREADS: &str = "WARPJIT_EXEC_THREADS";
+/// `interp`, `jit` or `auto`.
+pub const TIER: &str = "WARPJIT_EXEC_TIER";
+/// A file for statistics, or `-` for a table on standard error.
+pub const STATS: &str = "WARPJIT_EXEC_STATS";
+/// `1`: each submission and dispatch is logged on standard error.
+pub const TRACE: &str = "WARPJIT_EXEC_TRACE";
+/// A folder for recorded dispatches.
+pub const RECORD: &str = "WARPJIT_EXEC_RECORD";
+/// The folder for compiled code; empty: none. Unset: the user's.
+pub const CACHE: &str = "WARPJIT_EXEC_CACHE";
+/// Bytes of the card's memory, in MiB. Unset: half of the machine's.
+pub const MEMORY: &str = "WARPJIT_EXEC_MEMORY_MIB";
+/// Process number of the program that `warpjit exec` became: its statistics have the name that [`STATS`] gives, those of other processes
+/// have their number in the name.
+pub const PROGRAM: &str = "WARPJIT_EXEC_PROGRAM";
+
+/// Where statistics go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatsTo {
+    /// A table on standard error.
+    Stderr,
+    /// A JSON file.
+    File(PathBuf),
+}
+
+/// Settings of the card.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What card it is.
+    pub chip: &'static Chip,
+    /// Host threads for dispatches; 0: one for each processor.
+    pub threads: usize,
+    /// How dispatches are executed.
+    pub tier: Tier,
+    /// Where statistics go, if anywhere.
+    pub stats: Option<StatsTo>,
+    /// Whether submissions and dispatches are logged.
+    pub trace: bool,
+    /// The folder for recorded dispatches.
+    pub record: Option<PathBuf>,
+    /// Compiled code on disk.
+    pub cache: Option<CacheConfig>,
+    /// Bytes of the card's memory.
+    pub memory: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            chip: Chip::usual(),
+            threads: 0,
+            tier: Tier::Auto,
+            stats: None,
+            trace: false,
+            record: None,
+            cache: None,
+            memory: 2 << 30,
+        }
+    }
+}
+
+impl Settings {
+    /// What the environment says, by a function that gives its variables.
+    ///
+    /// # Errors
+    /// A text that names the variable whose value is not possible.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
+        let given = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let number = |name: &str| match given(name) {
+            None => Ok(None),
+            Some(value) => {
+                value.parse::<u64>().map(Some).map_err(|_| format!("{name} is {value:?}, which is no number"))
+            }
+        };
+        let tier = match given(TIER).as_deref() {
+            None | Some("auto") => Tier::Auto,
+            Some("interp") => Tier::Interp,
+            Some("jit") => Tier::Jit,
+            Some(other) => return Err(format!("{TIER} is {other:?}; possible are interp, jit and auto")),
+        };
+        Ok(Settings {
+            chip: given(CHIP).map_or(Ok(Chip::usual()), |name| Chip::find(&name))?,
+            threads: number(THREADS)?.unwrap_or(0) as usize,
+            tier,
+            stats: given(STATS).map(|to| match to.as_str() {
+                "-" => StatsTo::Stderr,
+                file => StatsTo::File(file.into()),
+            }),
+            trace: given(TRACE).is_some_and(|value| value != "0"),
+            record: given(RECORD).map(PathBuf::from),
+            cache: match variable(CACHE) {
+                None => CacheConfig::of_user(),
+                Some(folder) if folder.is_empty() => None,
+                Some(folder) => Some(CacheConfig::new(folder)),
+            },
+            memory: number(MEMORY)?.map_or_else(machine_memory, |mib| mib.clamp(64, 1 << 20) << 20),
+        })
+    }
+}
+
+/// Half of the machine's memory, in whole 256 MiB.
+fn machine_memory() -> u64 {
+    const UNIT: u64 = 256 << 20;
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(4 << 20);
+    ((kib << 10) / 2 / UNIT).clamp(1, 64 << 30 >> 28) * UNIT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables() {
+        let read = |pairs: &[(&str, &str)]| {
+            Settings::read(|name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let usual = read(&[(CACHE, "")]).unwrap();
+        assert_eq!((usual.chip.name, usual.threads, usual.tier), ("polaris10", 0, Tier::Auto));
+        assert!(usual.stats.is_none() && usual.cache.is_none() && !usual.trace);
+        let said = read(&[
+            (CHIP, "gfx906"),
+            (THREADS, "3"),
+            (TIER, "jit"),
+            (STATS, "-"),
+            (TRACE, "1"),
+            (MEMORY, "512"),
+        ])
+        .unwrap();
+        assert_eq!(
+            (said.chip.name, said.threads, said.tier, said.memory),
+            ("vega20", 3, Tier::Jit, 512 << 20)
+        );
+        assert_eq!(said.stats, Some(StatsTo::Stderr));
+        for (pair, error) in
+            [((CHIP, "voodoo"), "voodoo"), ((THREADS, "many"), THREADS), ((TIER, "fast"), "interp, jit")]
+        {
+            assert!(read(&[pair]).unwrap_err().contains(error));
+        }
+    }
+}
