@@ -6,7 +6,7 @@
 use crate::node;
 use crate::real::real;
 use crate::tree;
-use libc::{DIR, FILE, c_char, c_int, c_ulong, c_void, mode_t, size_t, ssize_t, stat, stat64};
+use libc::{DIR, FILE, c_char, c_int, c_ulong, c_void, mode_t, size_t, ssize_t};
 use std::ffi::{CStr, CString};
 
 /// Where a path leads: `None` to what it says.
@@ -150,7 +150,7 @@ macro_rules! stats {
         }
     )*};
 }
-stats! { stat stat; stat64 stat64; lstat stat; lstat64 stat64; }
+stats! { stat libc::stat; stat64 libc::stat64; lstat libc::stat; lstat64 libc::stat64; }
 
 /// Hooks that tell about an open file.
 macro_rules! descriptor_stats {
@@ -172,7 +172,7 @@ macro_rules! descriptor_stats {
         }
     )*};
 }
-descriptor_stats! { fstat stat; fstat64 stat64; }
+descriptor_stats! { fstat libc::stat; fstat64 libc::stat64; }
 
 /// Hooks of which only the path is of interest.
 macro_rules! paths {

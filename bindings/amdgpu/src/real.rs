@@ -36,7 +36,7 @@ impl Real {
 /// Calls the real function of a name with a type: `real!(open: fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode)`. It is unsafe as
 /// the function is.
 macro_rules! real {
-    ($name:ident: fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+    ($name:ident: fn($($type:ty),* $(,)?) -> $result:ty, $($argument:expr),* $(,)?) => {{
         static REAL: $crate::real::Real = $crate::real::Real::new(
             match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,

@@ -5,9 +5,7 @@ use crate::fence::card_clock;
 use crate::uapi::{User, put_u32, put_u64, u32_at, u64_at};
 use rustix::io::Errno;
 
-/// Kinds of engines: graphics and compute.
-const GRAPHICS: u32 = 0;
-/// See [`GRAPHICS`].
+/// The kind of engine for compute; graphics is 0.
 pub(crate) const COMPUTE: u32 = 1;
 /// AMDGPU_HW_IP_NUM.
 const KINDS: u32 = 9;
