@@ -45,7 +45,9 @@ fn vulkaninfo_lists_each_card() {
     if driver().is_none() || !has_program("vulkaninfo") {
         return skipped("vulkaninfo or Mesa's driver for AMD cards");
     }
-    for (chip, name) in [("tahiti", "TAHITI"), ("hawaii", "HAWAII"), ("polaris10", "POLARIS10"), ("vega20", "VEGA20")] {
+    for (chip, name) in
+        [("tahiti", "TAHITI"), ("hawaii", "HAWAII"), ("polaris10", "POLARIS10"), ("vega20", "VEGA20")]
+    {
         let output = on_card(chip, "vulkaninfo").arg("--summary").output().expect("starts");
         let text = text(&output);
         assert!(output.status.success() && text.contains(name), "{chip}: {text}");
@@ -56,7 +58,13 @@ fn vulkaninfo_lists_each_card() {
 fn vulkan_client() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vulkan.c");
     let program = std::env::temp_dir().join(format!("warpjit-vulkan-{}", std::process::id()));
-    let compiled = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).args(["-lvulkan", "-lpthread"]).output();
+    let compiled = Command::new("cc")
+        .arg("-O1")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .args(["-lvulkan", "-lpthread"])
+        .output();
     if driver().is_none() || !compiled.is_ok_and(|output| output.status.success()) {
         return skipped("Mesa's driver for AMD cards, a C compiler or Vulkan's headers");
     }

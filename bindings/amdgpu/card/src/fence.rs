@@ -78,7 +78,12 @@ impl Bell {
     }
 }
 
-/// The end of waiting that a signed timeout of the interface means: negative and 0 are over.
+/// The end of waiting that a timeout of amdgpu's ioctls means: one with the highest bit is endless.
+pub(crate) fn endless_or_until(timeout: u64) -> u64 {
+    if timeout >> 63 != 0 { u64::MAX } else { timeout }
+}
+
+/// The end of waiting that a timeout of synchronisation objects means: a negative one is over.
 pub(crate) fn until(timeout: i64) -> u64 {
     u64::try_from(timeout).unwrap_or(0)
 }

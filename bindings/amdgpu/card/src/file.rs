@@ -2,7 +2,7 @@
 //! ioctls.
 
 use crate::Card;
-use crate::fence::{Bell, Fence, lock, until};
+use crate::fence::{Bell, Fence, endless_or_until, lock};
 use crate::info::{self, COMPUTE, Heaps, has_ring};
 use crate::memory::{AddressSpace, Buffers};
 use crate::ring::{Context, Ring, Surroundings};
@@ -177,7 +177,7 @@ impl File {
             nr::GEM_VA => self.map(arg),
             nr::GEM_WAIT_IDLE => {
                 self.buffers.get(u32_at(arg, 0))?;
-                let timeout = until(u64_at(arg, 8) as i64);
+                let timeout = endless_or_until(u64_at(arg, 8));
                 let pending: Vec<Fence> =
                     lock(&self.tables).rings.values().flat_map(|ring| ring.pending()).collect();
                 let is_idle = self.wait_for_all(&pending, timeout);
@@ -418,7 +418,7 @@ impl File {
         }
         let ring = self.ring(u32_at(arg, 28), kind, number)?;
         let handle = u64_at(arg, 0);
-        let timeout = until(u64_at(arg, 8) as i64);
+        let timeout = endless_or_until(u64_at(arg, 8));
         let is_done = match handle {
             0 => true,
             _ => self.wait_for_all(&[ring.fence(handle).ok_or(Errno::INVAL)?], timeout),
@@ -440,7 +440,7 @@ impl File {
     /// WAIT_FENCES.
     fn wait_fences(&self, arg: &mut [u8], user: &dyn User) -> Result<(), Errno> {
         let (count, all) = (u32_at(arg, 8), u32_at(arg, 12) != 0);
-        let timeout = until(u64_at(arg, 16) as i64);
+        let timeout = endless_or_until(u64_at(arg, 16));
         let items = array(user, u64_at(arg, 0), count, 24)?;
         let fences: Vec<Fence> =
             items.chunks_exact(24).map(|item| self.fence_of(item)).collect::<Result<_, _>>()?;

@@ -67,7 +67,9 @@ impl Reporter {
 
     /// Writes a line to standard error. Where that cannot be written, nobody can be told.
     pub fn say(&self, what: &str) {
-        let _ = writeln!(std::io::stderr(), "warpjit: {}: {what}", self.chip.name);
+        // In one piece, so that lines of threads and programs do not mix.
+        let line = format!("warpjit: {}: {what}\n", self.chip.name);
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
     /// The same, the first time only.
