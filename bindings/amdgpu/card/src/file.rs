@@ -2,7 +2,7 @@
 //! ioctls.
 
 use crate::Card;
-use crate::fence::{Bell, Fence, endless_or_until, lock};
+use crate::fence::{Bell, Fence, endless_or_until, lock, nanoseconds};
 use crate::info::{self, COMPUTE, Heaps, has_ring};
 use crate::memory::{AddressSpace, Buffers};
 use crate::ring::{Context, Ring, Surroundings};
@@ -242,7 +242,17 @@ impl File {
         if lock(&self.tables).lists.contains(&list) { Ok(()) } else { Err(Errno::NOENT) }
     }
 
+    /// Waits for the submissions that may use what is about to be unmapped. The kernel unmaps later instead. So it is not waited for ever:
+    /// a submission may wait for what the caller does next.
+    fn settle(&self) {
+        const MOST: u64 = 1_000_000_000;
+        let pending: Vec<Fence> = lock(&self.tables).rings.values().flat_map(|ring| ring.pending()).collect();
+        self.wait_for_all(&pending, nanoseconds() + MOST);
+    }
+
     fn close(&self, handle: u32) -> Result<(), Errno> {
+        self.buffers.get(handle).map_err(|_| Errno::INVAL)?;
+        self.settle();
         if let Some(space) = self.space.get() {
             space.forget(self.buffers.file(), handle)?;
         }
@@ -319,6 +329,9 @@ impl File {
                 _ => Err(Errno::INVAL),
             }
         };
+        if matches!(operation, 2..=4) {
+            self.settle();
+        }
         match operation {
             1 => space.map(file, (address, bytes), backing()?, flags, false),
             2 => space.unmap(file, address, bytes),

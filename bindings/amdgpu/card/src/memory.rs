@@ -167,6 +167,13 @@ impl AddressSpace {
         self.sloppy.as_ref().unwrap_or(&self.memory)
     }
 
+    /// Words from an address on.
+    pub fn words(&self, address: u64, count: u32) -> Result<Vec<u32>, Error> {
+        let mut bytes = vec![0; count as usize * 4];
+        self.memory.read(address, &mut bytes)?;
+        Ok(bytes.chunks_exact(4).map(|word| crate::uapi::u32_at(word, 0)).collect())
+    }
+
     /// All mappings by address.
     pub fn mappings(&self) -> Vec<(u64, Mapping)> {
         lock(&self.maps).iter().map(|(start, mapping)| (*start, *mapping)).collect()

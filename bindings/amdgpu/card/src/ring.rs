@@ -22,12 +22,14 @@ impl Context {
 }
 
 /// A command buffer to run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct CommandBuffer {
     /// Where it is.
     pub address: u64,
-    /// Its words.
+    /// How many words it has.
     pub words: u32,
+    /// The words, if they could be read when it was submitted: drivers of gfx6 give the memory back at once.
+    pub contents: Option<Vec<u32>>,
 }
 
 /// A submission.
@@ -127,8 +129,9 @@ impl Ring {
             for wait in &job.waits {
                 around.bell.wait(u64::MAX, || wait.is_signalled().then_some(()));
             }
-            self.run(&mut processor, number, &job, around);
-            if let Some(at) = job.user_fence {
+            let user_fence = job.user_fence;
+            self.run(&mut processor, number, job.buffers, around);
+            if let Some(at) = user_fence {
                 // The buffer object may have been closed, then nobody reads it.
                 let _ = rustix::io::pwrite(around.buffers.file(), &number.to_le_bytes(), at);
             }
@@ -147,15 +150,25 @@ impl Ring {
         }
     }
 
-    fn run(&self, processor: &mut Processor, number: u64, job: &Job, around: &Surroundings) {
+    fn run(
+        &self,
+        processor: &mut Processor,
+        number: u64,
+        buffers: Vec<CommandBuffer>,
+        around: &Surroundings,
+    ) {
         let reporter = &around.card.reporter;
-        reporter.submission(&self.name, number, job.buffers.len());
+        reporter.submission(&self.name, number, buffers.len());
         processor.begin();
-        for buffer in &job.buffers {
+        for buffer in buffers {
             if self.context.is_lost() {
                 return;
             }
-            if let Err(stop) = processor.run(buffer.address, buffer.words) {
+            let result = match buffer.contents {
+                Some(contents) => processor.run_words(buffer.address, contents),
+                None => processor.run(buffer.address, buffer.words),
+            };
+            if let Err(stop) = result {
                 if let Stop::Commands(what) = &stop {
                     reporter.say(&format!("{}, submission {number}: {what}", self.name));
                 }

@@ -29,6 +29,8 @@ const SUBMIT_TIME: u64 = 5_000_000_000;
 const MOST: u32 = 64;
 /// Most words of a chunk.
 const MOST_WORDS: u32 = 1 << 16;
+/// Most words of a command buffer: as many as a packet that calls one can name.
+const MOST_WORDS_OF_BUFFER: u32 = 0xf_ffff;
 /// AMDGPU_IB_FLAG_CE: for the constant engine, which is not there.
 const CONSTANT_ENGINE: u32 = 1;
 
@@ -71,7 +73,12 @@ pub(crate) fn submit(file: &Arc<File>, arg: &mut [u8], user: &dyn User) -> Resul
                 }
                 ring = Some((kind, number));
                 if u32_at(ib, 4) & CONSTANT_ENGINE == 0 {
-                    job.buffers.push(CommandBuffer { address: u64_at(ib, 8), words: u32_at(ib, 16) / 4 });
+                    let (address, words) = (u64_at(ib, 8) & 0xffff_ffff_ffff, u32_at(ib, 16) / 4);
+                    if words > MOST_WORDS_OF_BUFFER {
+                        return Err(Errno::INVAL);
+                    }
+                    let contents = file.surroundings()?.space.words(address, words).ok();
+                    job.buffers.push(CommandBuffer { address, words, contents });
                 }
             }
             chunk::FENCE => {

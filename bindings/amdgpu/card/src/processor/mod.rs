@@ -108,6 +108,16 @@ impl Processor {
     /// # Errors
     /// What stopped it.
     pub fn run(&mut self, address: u64, words: u32) -> Result<(), Stop> {
+        let address = address & 0xffff_ffff_ffff;
+        let buffer = self.fetch(address, words)?;
+        self.buffer(address, buffer, 0)
+    }
+
+    /// The same with a command buffer whose words have been read already.
+    ///
+    /// # Errors
+    /// What stopped it.
+    pub fn run_words(&mut self, address: u64, words: Vec<u32>) -> Result<(), Stop> {
         self.buffer(address & 0xffff_ffff_ffff, words, 0)
     }
 
@@ -120,13 +130,10 @@ impl Processor {
                 "the submission goes through {buffers} command buffers of {words} words and has no end"
             )));
         }
-        let mut bytes = vec![0; words as usize * 4];
-        self.space.memory().read(address, &mut bytes)?;
-        Ok(bytes.chunks_exact(4).map(|word| crate::uapi::u32_at(word, 0)).collect())
+        Ok(self.space.words(address, words)?)
     }
 
-    fn buffer(&mut self, mut address: u64, words: u32, calls: u32) -> Result<(), Stop> {
-        let mut buffer = self.fetch(address, words)?;
+    fn buffer(&mut self, mut address: u64, mut buffer: Vec<u32>, calls: u32) -> Result<(), Stop> {
         let mut at = 0;
         while at < buffer.len() {
             let place = |bad: Stop| match bad {
@@ -158,7 +165,8 @@ impl Processor {
                         "command buffers call one another without an end".into(),
                     )));
                 }
-                self.buffer(to, words, calls + 1)?;
+                let called = self.fetch(to, words).map_err(place)?;
+                self.buffer(to, called, calls + 1)?;
                 at += taken;
                 continue;
             }
