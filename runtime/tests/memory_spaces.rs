@@ -39,11 +39,7 @@ impl Increment {
             exit st b32 g14[$r3] $r4
         ";
         let code = tesla::assemble(source, Target::compute(Chip::G80)).unwrap().code;
-        let options = ProgramOptions {
-            chip: Some("g80".parse().unwrap()),
-            registers: Some(8),
-            ..ProgramOptions::new(Isa::Tesla)
-        };
+        let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).registers(Some(8));
         Increment { program: Program::load(&code, &options).unwrap(), isa: Isa::Tesla }
     }
 
@@ -70,13 +66,10 @@ impl Increment {
     }
 
     fn launch(&self, from: u64, to: u64) -> Launch {
-        let launch = Launch { grid: [1; 3], block: [THREADS, 1, 1], ..Launch::default() };
+        let launch = Launch::default().grid([1; 3]).block([THREADS, 1, 1]);
         match self.isa {
-            Isa::Tesla => Launch { args: vec![Arg::u32(from as u32), Arg::u32(to as u32)], ..launch },
-            _ => Launch {
-                user_data: [from, to].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect(),
-                ..launch
-            },
+            Isa::Tesla => launch.args(vec![Arg::u32(from as u32), Arg::u32(to as u32)]),
+            _ => launch.user_data([from, to].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect()),
         }
     }
 
@@ -88,20 +81,20 @@ impl Increment {
 /// A raw program with eight words of user data, and the thread's number in v0.
 fn gcn_program(source: &str) -> Program {
     let code = gcn::assemble(source, Generation::Gfx8).unwrap().code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(Generation::Gfx8.into()),
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(Generation::Gfx8.into()))
         // 16 VGPRs, 24 SGPRs, IEEE.
-        rsrc1: Some(3 | 2 << 6 | 0xc0 << 12),
-        rsrc2: Some(8 << 1),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+        .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
+        .rsrc2(Some(8 << 1));
     Program::load(&code, &options).unwrap()
 }
 
 /// Engines of all tiers.
 fn engines() -> Vec<Engine> {
-    let of = |tier, host, chunk_groups| Config { tier, host, chunk_groups, threads: 1, ..Config::default() };
+    let of = |tier, host, chunk_groups| {
+        Config::default().tier(tier).host(host).chunk_groups(chunk_groups).threads(1)
+    };
     let configs = [
         of(Tier::Interp, HostLevel::Native, None),
         of(Tier::Jit, HostLevel::Native, None),
@@ -109,7 +102,7 @@ fn engines() -> Vec<Engine> {
         of(Tier::Jit, HostLevel::Avx2, Some(0)),
         of(Tier::Jit, HostLevel::Sse41, Some(1)),
         of(Tier::Auto, HostLevel::Avx2, None),
-        Config { checked_memory: true, ..of(Tier::Jit, HostLevel::Native, None) },
+        of(Tier::Jit, HostLevel::Native, None).checked_memory(true),
     ];
     configs.into_iter().map(|config| Engine::new(config).unwrap()).collect()
 }
@@ -523,12 +516,10 @@ fn a_kernel_waits_for_the_host() {
     for engine in engines() {
         let memory = Memory::new().unwrap();
         let at = memory.map(None, PAGE, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [1; 3],
-            block: [THREADS, 1, 1],
-            user_data: vec![at as u32, (at >> 32) as u32],
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([1; 3])
+            .block([THREADS, 1, 1])
+            .user_data(vec![at as u32, (at >> 32) as u32]);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| engine.run(&program, &memory, &launch).unwrap());
             std::thread::sleep(Duration::from_millis(20));
@@ -556,12 +547,10 @@ fn memory_that_vanishes_is_a_fault() {
     for engine in engines() {
         let memory = Memory::new().unwrap();
         let at = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [1; 3],
-            block: [THREADS, 1, 1],
-            user_data: vec![at as u32, (at >> 32) as u32],
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([1; 3])
+            .block([THREADS, 1, 1])
+            .user_data(vec![at as u32, (at >> 32) as u32]);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| engine.run(&program, &memory, &launch).unwrap());
             std::thread::sleep(Duration::from_millis(20));
@@ -577,7 +566,7 @@ fn memory_that_vanishes_is_a_fault() {
 fn launches_run_side_by_side() {
     for increment in Increment::all() {
         for tier in [Tier::Interp, Tier::Jit] {
-            let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+            let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
             let memory = Memory::new().unwrap();
             let done = AtomicU64::new(0);
             std::thread::scope(|scope| {

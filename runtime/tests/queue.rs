@@ -64,7 +64,7 @@ const OUT: u32 = 0x1_0000;
 fn all() -> impl Iterator<Item = Config> {
     let tiers = [Tier::Interp, Tier::Jit, Tier::Auto];
     tiers.into_iter().flat_map(|tier| {
-        [1, 2].map(|threads| Config { tier, threads, hot_after: Some(2), ..Config::default() })
+        [1, 2].map(|threads| Config::default().tier(tier).threads(threads).hot_after(Some(2)))
     })
 }
 
@@ -89,7 +89,7 @@ impl Host {
     }
 
     fn launch(blocks: u32, word: u32, value: u32) -> Launch {
-        Launch { args: vec![Arg::u32(OUT + 4 * word), Arg::u32(value)], ..launch(blocks, 1) }
+        launch(blocks, 1).args(vec![Arg::u32(OUT + 4 * word), Arg::u32(value)])
     }
 
     fn store(&self, word: u32, value: u32) -> Submission {
@@ -276,7 +276,7 @@ fn a_panic_in_a_callback_comes_out_where_it_is_waited_for() {
             assert_eq!(wait().unwrap().unwrap().fault, None);
             // In the function that is told of progress, while it runs.
             let progress: warpjit_runtime::Progress = Arc::new(|_, _| panic!("progress"));
-            let bad = Launch { progress: Some(progress), ..Host::launch(blocks, 0, 0) };
+            let bad = Host::launch(blocks, 0, 0).progress(Some(progress));
             let ticket = queue.submit(Submission::launch(&host.add, &host.memory, bad));
             let after = queue.submit(host.add(1, 0, 1));
             let wait = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ticket.wait()));
@@ -469,7 +469,7 @@ fn many_threads_submit_to_many_queues() {
 fn idle_threads_do_as_the_settings_say() {
     for idle in [Idle::Sleep, Idle::Spin(Duration::from_micros(200)), Idle::Adaptive] {
         for config in all() {
-            let host = Host::new(Config { idle, ..config });
+            let host = Host::new(config.idle(idle));
             let queue = host.queue();
             for n in 1..=20 {
                 queue.submit(host.add(n % 3 + 1, 0, 1)).wait().unwrap();
@@ -483,7 +483,7 @@ fn idle_threads_do_as_the_settings_say() {
 #[test]
 fn the_embedder_brings_the_threads() {
     for config in all() {
-        let host = Host::new(Config { idle: Idle::Embedder, ..config });
+        let host = Host::new(config.idle(Idle::Embedder));
         let queue = host.queue();
         let first = queue.submit(host.add(5, 0, 1));
         std::thread::sleep(Duration::from_millis(5));
