@@ -391,30 +391,37 @@ fn a_queue_that_is_dropped_finishes_or_cancels_and_never_waits() {
     }
 }
 
+/// The only thread gets all at once, from a callback of its own: what is of low priority comes last, although it was there first.
+/// After a while of waiting even that is served, so a host that stands still may need several tries.
 #[test]
-fn queues_of_one_priority_share_and_a_higher_one_goes_first() {
+fn a_queue_of_higher_priority_goes_first() {
     for config in all().filter(|config| config.threads == 1) {
         let host = Host::new(config);
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let gate_queue = host.queue();
-        let gate = gate_queue.submit(host.spin(1, 9, 1));
-        let submit = |queue: &Queue, name: &'static str, word| {
-            let order = order.clone();
-            let submission = host.add(1, word, 1).after(std::slice::from_ref(&gate));
-            queue.submit(submission.on_complete(move |_| order.lock().unwrap().push(name)))
-        };
-        let of = |priority| host.engine.queue(QueueOptions::new().priority(priority));
+        let of = |priority| Arc::new(host.engine.queue(QueueOptions::new().priority(priority)));
         let (low, high) = (of(Priority::Low), of(Priority::High));
-        let tickets: Vec<_> =
-            (0..20).flat_map(|_| [submit(&low, "low", 0), submit(&high, "high", 1)]).collect();
-        host.put(9, 1);
-        tickets.iter().for_each(|ticket| drop(ticket.wait().unwrap()));
-        let order = order.lock().unwrap();
-        let last_high = order.iter().rposition(|name| *name == "high").unwrap();
-        let low_before = order[..last_high].iter().filter(|name| **name == "low").count();
-        // A low one may have begun in the moment before the first high one was seen.
-        assert!(low_before <= 20, "{order:?}");
-        assert_eq!(host.words(2), [20, 20]);
+        let in_order = (1..=10).any(|attempt| {
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let noted = |name: &'static str, word| -> Vec<Submission> {
+                let one = || {
+                    let order = order.clone();
+                    host.add(1, word, 1).on_complete(move |_| order.lock().unwrap().push(name))
+                };
+                (0..20).map(|_| one()).collect()
+            };
+            let work = [(low.clone(), noted("low", 0)), (high.clone(), noted("high", 1))];
+            let submit = move |_: &_| {
+                for (queue, submissions) in work {
+                    submissions.into_iter().for_each(|submission| drop(queue.submit(submission)));
+                }
+            };
+            host.queue().submit(host.store(2, 0).on_complete(submit)).wait().unwrap();
+            low.finish();
+            high.finish();
+            assert_eq!(host.words(2), [20 * attempt; 2]);
+            let order = order.lock().unwrap();
+            order[..20].iter().all(|name| *name == "high")
+        });
+        assert!(in_order);
     }
 }
 
