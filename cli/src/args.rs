@@ -36,6 +36,8 @@ pub enum Command {
     /// accesses. The exit status is that of `run`; there is a profile where it is 0. docs/profiling.md explains the
     /// tables.
     Profile(ProfileArgs),
+    /// Write a launch file for a kernel: its arguments by their types, a buffer for each pointer, sizes to be filled in.
+    New(NewArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
     /// Assemble a source file, in the syntax that `disasm` prints, to raw code.
@@ -211,6 +213,28 @@ pub struct DisasmArgs {
     #[arg(long)]
     pub raw: bool,
     /// How much loading and compiling may take.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+}
+
+/// `warpjit new`.
+#[derive(Args)]
+pub struct NewArgs {
+    /// A container (cubin, code object) or raw code. The launch file names it as it is given here.
+    pub file: PathBuf,
+    /// The kernel of the container; may be left out if there is just one.
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// The chip, if the container does not name one (default: the instruction set's first).
+    #[arg(long)]
+    pub chip: Option<String>,
+    /// The instruction set of raw code: tesla, fermi, gcn or vp1 (default: that of --chip, else tesla).
+    #[arg(long)]
+    pub isa: Option<String>,
+    /// Take the file as raw code, whatever it looks like.
+    #[arg(long)]
+    pub raw: bool,
+    /// How much loading may take.
     #[command(flatten)]
     pub budget: BudgetArgs,
 }

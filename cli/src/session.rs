@@ -145,6 +145,12 @@ impl<'a> Session<'a> {
         self.launch.cancel = Some(token);
     }
 
+    /// Blocks that a run has, if it is not of a stage.
+    pub fn block_count(&self) -> u64 {
+        let all = || self.launch.grid.iter().fold(1_u64, |all, &n| all.saturating_mul(n.into()));
+        self.launch.blocks.as_ref().map_or_else(all, |blocks| blocks.end - blocks.start)
+    }
+
     /// Lets a token stop runs, so that they can be saved.
     pub fn set_save(&mut self, token: runtime::SaveToken) {
         self.launch.save = Some(token);

@@ -84,7 +84,8 @@ pub struct Launch {
     pub save: Option<SaveToken>,
     /// Textures, samplers and surfaces; tables of the chip's configuration.
     pub textures: TextureTables,
-    /// Called now and then, on any thread, with the progress of the launch.
+    /// Called on any thread with the progress of the launch: for each 256th part of the blocks, and ten times a second while blocks
+    /// end.
     pub progress: Option<Progress>,
 }
 

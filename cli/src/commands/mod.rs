@@ -5,8 +5,10 @@ mod bench;
 mod code;
 mod disasm;
 mod first_run;
+mod interrupt;
 mod ir;
 mod launched;
+mod new;
 mod profile;
 mod progress;
 mod run;
@@ -26,6 +28,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Bench(args) => bench::bench(args),
         Command::Profile(args) => profile::profile(args),
         Command::Asm(args) => asm::asm(args),
+        Command::New(args) => new::new(args),
         Command::Disasm(args) => disasm::disasm(args),
         Command::Ir(args) => ir::ir(args),
     }

@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use warpjit::launch_file::LaunchFile;
-use warpjit::outcome::Status;
-use warpjit_runtime::{Engine, SaveToken};
+use warpjit::outcome::{Outcome, Status};
+use warpjit_runtime::{CancelToken, Engine, SaveToken};
 
-use super::{first_run, print, statistics};
+use super::{first_run, interrupt, print, statistics};
 use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
@@ -24,7 +24,16 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     if let Some(regions) = args.stop_after {
         session.set_save(SaveToken::after(regions));
     }
+    let cancel = CancelToken::new();
+    session.set_cancel(cancel.clone());
+    interrupt::cancels(cancel);
     let report = first_run::run(&mut session)?;
+    if report.cancelled {
+        let of = session.block_count();
+        let text = format!("stopped: {} of {of} blocks done\n", report.stats.blocks);
+        print(&(text + &Outcome::stopped(report).to_text(options.verbose)))?;
+        return Ok(Status::Interrupted);
+    }
     if let (Some(saved), Some(path)) = (&report.saved, &args.state) {
         let bytes = session.saved_bytes(saved)?;
         std::fs::write(path, &bytes).with_context(|| path.display().to_string())?;

@@ -1,12 +1,14 @@
 //! Reads containers: from the bytes of a file to kernels with their code, constants and resource sizes.
 //!
 //! [`load`] recognises the format by its content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, fat
-//! binaries ([`fatbin`], which hold cubins). Anything else is raw little-endian words ([`raw`]).
+//! binaries ([`fatbin`], which hold cubins). What is known to be something else is refused by name (`foreign`). Anything else is
+//! raw little-endian words ([`raw`]).
 
 #[cfg(feature = "gcn")]
 pub mod code_object;
 pub mod elf;
 pub mod fatbin;
+mod foreign;
 pub mod raw;
 pub mod text;
 
@@ -24,6 +26,8 @@ use crate::module::Module;
 pub enum Wanted<'a> {
     /// All.
     All,
+    /// All, to be listed and not run: what other files define may be missing, and is 0 then.
+    Listing,
     /// The kernel of that name, or the only one; of several without a name none.
     Kernel(Option<&'a str>),
 }
@@ -32,7 +36,7 @@ impl Wanted<'_> {
     /// Whether a kernel is wanted.
     fn wants(self, name: &str) -> bool {
         match self {
-            Wanted::All | Wanted::Kernel(None) => true,
+            Wanted::All | Wanted::Listing | Wanted::Kernel(None) => true,
             Wanted::Kernel(Some(wanted)) => wanted == name,
         }
     }
@@ -57,7 +61,7 @@ pub fn load_within(
     } else if bytes.starts_with(b"\x7fELF") {
         #[cfg(feature = "gcn")]
         if code_object::is_code_object(bytes) {
-            return code_object::load(bytes, meter);
+            return code_object::load(bytes, wanted, meter);
         }
         elf::load(bytes, wanted, meter)
     } else if fatbin::is_fatbin(bytes) {
@@ -65,6 +69,7 @@ pub fn load_within(
     } else if text::is_text_cubin(bytes) {
         text::load(bytes, meter)
     } else {
+        foreign::refuse(bytes)?;
         raw::load(bytes, isa)
     }
 }
