@@ -131,6 +131,8 @@ pub struct Options {
     pub wide_vectors: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
+    /// Global memory may be loaded for lanes that take no part: all addresses that lanes can have are good. Not with `checked_memory`.
+    pub open_loads: bool,
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
     /// checks them.
     pub translated: bool,
@@ -164,6 +166,7 @@ impl Options {
             single: false,
             wide_vectors: false,
             checked_memory: false,
+            open_loads: false,
             translated: false,
             most_stack_bytes: crate::MOST_STACK_BYTES,
             may_wait: false,

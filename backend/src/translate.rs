@@ -53,7 +53,7 @@ impl Context {
         let guard = self.guard_lanes;
         let lanes = |to: u32| (0..to).filter(move |lane| guard >> lane & 1 != 0);
         let value = |context: &Context, lane: u32| context.lane_values.get(lane as usize, bytes == 8);
-        let mut places = [0; 64];
+        let mut places = [0u64; 64];
         for lane in lanes(64) {
             let n = lane as usize;
             let address = self.lane_addresses.get(n, true);
@@ -61,7 +61,13 @@ impl Context {
             let one = LaneTranslation { address, bytes, value: stores.then(|| value(self, lane)), bounce };
             let aligned = address.wrapping_sub(part) & low == 0;
             let Some(place) = aligned.then(|| memory.translate(&one)).flatten() else {
-                for before in lanes(lane).filter(|_| stores) {
+                // What was stored at once (by a device, in pieces) has its buffer for a place.
+                let is_done = |lane: u32| {
+                    let bounce = &raw const self.lane_others.0[lane as usize];
+                    places[lane as usize].wrapping_add(base) == bounce as u64
+                };
+                let missing: Vec<u32> = lanes(lane).filter(|&lane| stores && !is_done(lane)).collect();
+                for before in missing {
                     let address = self.lane_addresses.get(before as usize, true);
                     memory.store(address, bytes, value(self, before));
                 }

@@ -127,6 +127,15 @@ pub struct RunArgs {
     /// Write the files that the launch file saves into this folder, instead of beside the launch file.
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
+    /// Stop when warps have run N blocks or regions of code, and write the launch with its memory to the file of --state.
+    #[arg(long, value_name = "N", requires = "state", value_parser = clap::value_parser!(u64).range(1..))]
+    pub stop_after: Option<u64>,
+    /// Where --stop-after writes the launch.
+    #[arg(long, value_name = "FILE", requires = "stop_after")]
+    pub state: Option<PathBuf>,
+    /// Continue a launch of this launch file that --stop-after has written.
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
 }
 
 /// `warpjit bench`.

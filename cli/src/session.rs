@@ -30,6 +30,8 @@ pub struct Session<'a> {
     shared: Option<usize>,
     shared_after: Vec<u8>,
     launch: runtime::Launch,
+    /// What runs continue, instead of beginning.
+    saved: Option<runtime::SavedLaunch>,
 }
 
 /// What a launch file says about its program.
@@ -47,6 +49,9 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         local: program.local,
         rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
         rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
+        known_user_data: Vec::new(),
+        segment: None,
+        code_bytes: None,
         base: program.base,
         c0_given: file.launch.c0_given,
         texture_handles: file.textures.handles,
@@ -105,7 +110,8 @@ impl<'a> Session<'a> {
             launch.capture_shared = true;
         }
         let shared_after = launch.shared.clone();
-        let mut session = Session { file, engine, program, memory, addresses, shared, shared_after, launch };
+        let mut session =
+            Session { file, engine, program, memory, addresses, shared, shared_after, launch, saved: None };
         session.fill(true)?;
         Ok(session)
     }
@@ -144,6 +150,24 @@ impl<'a> Session<'a> {
         self.launch.cancel = Some(token);
     }
 
+    /// Lets a token stop runs, so that they can be saved.
+    pub fn set_save(&mut self, token: runtime::SaveToken) {
+        self.launch.save = Some(token);
+    }
+
+    /// Lets runs continue a launch that was saved with its memory, and puts that memory back.
+    pub fn set_saved(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        let saved = runtime::SavedLaunch::from_bytes(bytes)?;
+        saved.restore_memory(&self.memory)?;
+        self.saved = Some(saved);
+        Ok(())
+    }
+
+    /// A launch that a run has stopped, with its memory, as bytes.
+    pub fn saved_bytes(&self, saved: &runtime::SavedLaunch) -> anyhow::Result<Vec<u8>> {
+        Ok(saved.to_bytes_with(&self.memory)?)
+    }
+
     /// Puts the initial content back into every buffer.
     pub fn restore(&mut self) -> anyhow::Result<()> {
         self.fill(false)
@@ -169,18 +193,19 @@ impl<'a> Session<'a> {
                 }
                 Ok(())
             };
-            write(&mut self.memory).with_context(|| format!("buffer {:?}", buffer.name))?;
+            write(&self.memory).with_context(|| format!("buffer {:?}", buffer.name))?;
         }
         Ok(())
     }
 
     /// Runs the launch once.
     pub fn run(&mut self) -> anyhow::Result<Report> {
-        let report = match &self.file.stage {
-            None => self.engine.run(&self.program, &mut self.memory, &self.launch),
-            Some(stage) => {
+        let report = match (&self.file.stage, &self.saved) {
+            (None, Some(saved)) => self.engine.resume(&self.program, &self.memory, &self.launch, saved),
+            (None, None) => self.engine.run(&self.program, &self.memory, &self.launch),
+            (Some(stage), _) => {
                 let with = (self.engine, &self.program);
-                crate::stage::run(self.file, stage, &self.addresses, with, &mut self.memory, &self.launch)
+                crate::stage::run(self.file, stage, &self.addresses, with, &self.memory, &self.launch)
             }
         };
         let mut report = report.with_context(|| self.file.path.display().to_string())?;
@@ -274,6 +299,8 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
     runtime::Launch {
         grid: file.launch.grid,
         block: file.launch.block,
+        grid_start: file.launch.grid_start,
+        last_block: file.launch.last_block,
         dynamic_shared: file.launch.dynamic_shared,
         max_steps: file.launch.max_steps,
         args: file.args.iter().map(arg).collect(),
@@ -289,6 +316,7 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
         cancel: None,
         textures: textures(file, addresses),
         progress: None,
+        save: None,
     }
 }
 

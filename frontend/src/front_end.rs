@@ -7,6 +7,7 @@ use warpjit_ir::KernelAbi;
 use warpjit_ir::Meter;
 
 use crate::chip::Chip;
+use crate::code::{Code, CodeSource};
 use crate::error::{LoadError, SourceErrors};
 use crate::image::{CodeOptions, KernelImage};
 use crate::isa::{Isa, Stage};
@@ -105,6 +106,53 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
     }
 }
 
+/// Where a program lies in guest memory.
+#[derive(Clone, Copy)]
+pub struct CodePlace<'a> {
+    /// The memory.
+    pub source: &'a dyn CodeSource,
+    /// Guest address of the first instruction.
+    pub entry: u64,
+    /// Tesla, Fermi: guest address of the stage's code segment, which absolute targets count from.
+    pub segment: Option<u64>,
+}
+
+impl fmt::Debug for CodePlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CodePlace")
+            .field("entry", &self.entry)
+            .field("segment", &self.segment)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> CodePlace<'a> {
+    /// The code of a chip with code segments, and the entry as an offset in it; instructions begin at multiples of `align` bytes.
+    pub(crate) fn in_segment(&self, align: u32, bytes: Option<u32>) -> Result<(Code<'a>, u32), LoadError> {
+        let segment = self.segment.unwrap_or(self.entry);
+        let entry = self.entry.checked_sub(segment).and_then(|offset| u32::try_from(offset).ok());
+        let Some(entry) = entry else {
+            let reason = format!("entry {:#x} is not in the 4 GiB from {segment:#x} on", self.entry);
+            return Err(LoadError::Program(reason));
+        };
+        let code = Code::segment(self.source, segment, bytes.map(|bytes| (entry, bytes)));
+        self.check(&code, entry, align)?;
+        Ok((code, entry))
+    }
+
+    /// Refuses an entry where no instruction can be.
+    pub(crate) fn check(&self, code: &Code<'_>, entry: u32, align: u32) -> Result<(), LoadError> {
+        if !self.entry.is_multiple_of(align.into()) || !entry.is_multiple_of(align) {
+            let reason = format!("entry {:#x} is not at a multiple of {align}", self.entry);
+            return Err(LoadError::Program(reason));
+        }
+        if code.bytes(entry).len() < 4 {
+            return Err(LoadError::Program(format!("no code can be read at {:#x}", self.entry)));
+        }
+        Ok(())
+    }
+}
+
 /// A chip that code is lifted, listed or assembled for.
 pub trait Target: fmt::Debug {
     /// The chip's instruction set.
@@ -125,6 +173,21 @@ pub trait Target: fmt::Debug {
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError>;
+
+    /// Lifts raw code where it lies in guest memory. Options that say where code is (`raw`, `entry`, `base`) do not count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::lift`]; the code cannot begin there; the instruction set has no code in guest memory.
+    fn lift_at(
+        &self,
+        place: &CodePlace<'_>,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError> {
+        let _ = (place, options, meter);
+        Err(LoadError::Program(format!("{} has no code in guest memory", self.isa())))
+    }
 
     /// The listing of `code`, whose first byte is at `base`.
     fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String;

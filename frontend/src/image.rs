@@ -3,13 +3,14 @@
 
 use warpjit_ir::{Function, KernelAbi, Slot};
 
+use crate::code::CodeMap;
 use crate::error::LoadError;
 pub use crate::module::ConstPart;
 use crate::module::Kernel;
 use crate::stage::{StageInterface, StageLayout};
 
 /// What lifting needs to know besides the container. Containers say most of it themselves.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CodeOptions {
     /// Whether the bytes are words of code, not a container.
     pub raw: bool,
@@ -27,6 +28,9 @@ pub struct CodeOptions {
     pub rsrc1: Option<u32>,
     /// Raw GCN code: COMPUTE_PGM_RSRC2.
     pub rsrc2: Option<u32>,
+    /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, by number. Jumps to addresses in them are
+    /// followed.
+    pub known_user_data: Vec<(u8, u32)>,
     /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
     /// faults are addresses in the segment.
     pub base: u32,
@@ -34,6 +38,9 @@ pub struct CodeOptions {
     pub c0_given: bool,
     /// GK104: the const bank whose words are texture handles.
     pub texture_handles: Option<u8>,
+    /// Raw code in guest memory: how many bytes from its entry on belong to it, if that is known. Jumps of Tesla and Fermi to addresses
+    /// that are not known may lead to any of them.
+    pub code_bytes: Option<u32>,
     /// Raw code: inputs and outputs, if it is a program of a graphics stage.
     pub stage: Option<StageInterface>,
 }
@@ -81,10 +88,10 @@ pub struct KernelImage {
     pub consts: Vec<ConstPart>,
     /// The bank that belongs to the compiler: what the container says of it holds whatever a launch binds.
     pub compiler_bank: Option<u32>,
-    /// The guest's code, to show instructions of faults.
-    pub code: Vec<u8>,
-    /// Guest address of its first byte.
-    pub code_address: u32,
+    /// The guest's code, to show instructions of faults, and the guest addresses of the function's `pc`s.
+    pub code: CodeMap,
+    /// Words of user data for which it was lifted, by number; a launch must have the same.
+    pub known_user_data: Vec<(u8, u32)>,
     /// Length of the instruction that begins with these bytes.
     pub instruction_bytes: fn(&[u8]) -> usize,
     /// Registers whose slots are not called and made as guests know them.
@@ -96,7 +103,7 @@ pub struct KernelImage {
 impl KernelImage {
     /// A kernel with nothing but its code: no name, no registers, no memory of its own.
     pub fn bare(
-        code: &[u8],
+        code: CodeMap,
         function: Function,
         abi: KernelAbi,
         instruction_bytes: fn(&[u8]) -> usize,
@@ -111,8 +118,8 @@ impl KernelImage {
             params: None,
             consts: Vec::new(),
             compiler_bank: None,
-            code: code.to_vec(),
-            code_address: 0,
+            code,
+            known_user_data: Vec::new(),
             instruction_bytes,
             aliases: Vec::new(),
             stage: None,

@@ -5,6 +5,7 @@
 pub mod bits;
 pub mod chip;
 mod chip_names;
+pub mod code;
 pub mod container;
 mod emission;
 pub mod envydis;
@@ -18,6 +19,7 @@ pub mod isa;
 pub mod module;
 mod pure_table;
 pub mod registry;
+pub mod sampling;
 mod simt;
 pub mod soft;
 pub mod stage;
@@ -27,7 +29,8 @@ mod testing;
 pub mod vp1;
 
 pub use chip::Chip;
+pub use code::{CodeAt, CodeMap, CodePiece, CodeSource};
 pub use error::{LoadError, SourceError, SourceErrors};
-pub use front_end::{FrontEnd, LaunchRules, Target};
+pub use front_end::{CodePlace, FrontEnd, LaunchRules, Target};
 pub use isa::{Isa, Stage};
 pub use stage::{StageInterface, StageLayout};

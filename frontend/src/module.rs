@@ -30,6 +30,21 @@ pub struct Module {
     pub const_symbols: Vec<ConstSymbol>,
 }
 
+impl Module {
+    /// What raw code in memory comes with.
+    pub(crate) fn nothing(isa: Isa) -> Module {
+        Module {
+            isa,
+            chip: None,
+            kernels: Vec::new(),
+            shared_consts: Vec::new(),
+            globals: Vec::new(),
+            global_memory: None,
+            const_symbols: Vec::new(),
+        }
+    }
+}
+
 /// An entry point.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Kernel {

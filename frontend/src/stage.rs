@@ -11,7 +11,7 @@
 use crate::isa::Stage;
 
 /// Inputs and outputs of a program of a graphics stage.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct StageInterface {
     /// The stage.
     pub stage: Stage,

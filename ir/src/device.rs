@@ -5,6 +5,7 @@
 //! function reaches guest memory and the launch's texture tables through [`DeviceAccess`]. The interpreter and compiled code call the same
 //! function, so both give the same bits.
 
+use std::any::Any;
 use std::fmt;
 
 /// A fault of a device call.
@@ -36,6 +37,13 @@ pub enum DeviceFault {
 pub trait DeviceAccess {
     /// The word of a lane's local memory at a byte address, a multiple of 4.
     fn local(&self, lane: u32, address: u32) -> u32;
+
+    /// Words of a lane's local memory, one behind the other.
+    fn locals(&self, lane: u32, address: u32, words: &mut [u32]) {
+        for (n, word) in (0..).zip(words) {
+            *word = self.local(lane, address + 4 * n);
+        }
+    }
 
     /// Replaces that word.
     fn set_local(&mut self, lane: u32, address: u32, value: u32);
@@ -74,6 +82,30 @@ pub trait DeviceAccess {
 
     /// What the launch says about textures.
     fn textures(&self) -> &TextureTables;
+
+    /// Serves the lanes of a call by code that was generated for the request, if there is some; `false`: the device has to.
+    ///
+    /// `words` are all that the request depends on besides the lanes' arguments: the call's constant, descriptors of textures and so on.
+    /// `describe` says what that is to be, for whoever implements this, and is called when these words are new. What it said may be used in
+    /// other launches, too.
+    fn serve(
+        &mut self,
+        at: ServeAt,
+        words: &[u32],
+        describe: &mut dyn FnMut(&TextureTables) -> Option<Box<dyn Any>>,
+    ) -> bool {
+        let _ = (at, words, describe);
+        false
+    }
+}
+
+/// Lanes that [`DeviceAccess::serve`] serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServeAt {
+    /// Byte address of their arguments and results in local memory.
+    pub mailbox: u32,
+    /// A bit each.
+    pub lanes: u64,
 }
 
 /// One call.
@@ -92,6 +124,13 @@ impl DeviceCall<'_> {
     /// Word `index` of the mailbox of a lane.
     pub fn arg(&self, lane: u32, index: u32) -> u32 {
         self.access.local(lane, self.mailbox + 4 * index)
+    }
+
+    /// Words of the mailbox of a lane, from `first` on.
+    pub fn args<const N: usize>(&self, lane: u32, first: u32) -> [u32; N] {
+        let mut words = [0; N];
+        self.access.locals(lane, self.mailbox + 4 * first, &mut words);
+        words
     }
 
     /// Word `index` as a float.

@@ -274,7 +274,7 @@ pub enum Terminator {
     /// one after another, in the order of their lowest lanes; the waiting ones are pushed as branch entries. An address
     /// at which no block starts is an `illegal` fault.
     BranchIndirect {
-        /// Guest byte address, i32.
+        /// Guest byte address, i32 or i64; no block is at one beyond 32 bits.
         address: Value,
     },
     /// The guest faults, if any lane is active.

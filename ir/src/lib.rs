@@ -31,7 +31,7 @@ pub mod word_table;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, USER_WORDS, WarpRing};
 pub use builder::Builder;
-pub use device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite, TextureTables};
+pub use device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite, ServeAt, TextureTables};
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,

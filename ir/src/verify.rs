@@ -394,8 +394,8 @@ impl Verifier<'_> {
                 self.plain_targets(&name, term);
             }
             BranchIndirect { address } => {
-                if func.ty(*address).scalar != Scalar::I32 {
-                    self.report(&name, "the address is an i32");
+                if !matches!(func.ty(*address).scalar, Scalar::I32 | Scalar::I64) {
+                    self.report(&name, "the address is an i32 or an i64");
                 }
                 for &to in func.block_at.values() {
                     if !func.block(to).params.is_empty() {

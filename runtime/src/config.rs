@@ -70,8 +70,8 @@ pub struct Config {
     /// Whether compiled code checks each address itself instead of relying on signals. Slower.
     pub checked_memory: bool,
     /// Who installs signal handlers. With [`Config::checked_memory`] or [`Tier::Interp`], signals are raised only where memory
-    /// vanishes while it is accessed, where the embedder maps the memory by itself, and for recording of stores
-    /// ([`crate::Memory::take_dirty`]).
+    /// vanishes while it is accessed, by host memory and files, where the embedder maps the memory by itself, and for recording
+    /// of stores ([`crate::Memory::take_dirty`]). The handlers are installed when a memory first needs them.
     pub signals: Signals,
     /// Whether global memory accesses are ordered between the lanes of a warp, as shared memory accesses always are.
     /// For guests that rely on more than the programming model promises. Slower.
@@ -97,8 +97,9 @@ pub struct Config {
 impl Config {
     /// Installs the signal handlers that these settings need, unless they are installed already.
     pub(crate) fn ensure_handlers(&self) -> Result<(), Error> {
-        // Checked code and the interpreter raise signals too where memory vanishes under an access.
-        if self.signals == Signals::Own { crate::vm::ensure() } else { Ok(()) }
+        // Checked code and the interpreter raise none, unless memory needs them, which sees to that by itself.
+        let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
+        if are_ours { crate::vm::ensure() } else { Ok(()) }
     }
 
     /// The number of threads that [`Config::threads`] stands for.

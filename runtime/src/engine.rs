@@ -6,9 +6,11 @@ use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
 use crate::program::Variant;
+use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{
-    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares,
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
+    Stats, Tier, TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +44,9 @@ struct Handlers {
 /// Nanoseconds for which a check is valid.
 const LOOK_AGAIN: u64 = 20_000;
 
+/// More places than any engine gives blocks at a time.
+const MOST_PLACES: u32 = 1 << 15;
+
 impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
     pub fn new(config: Config) -> Result<Self, Error> {
@@ -54,6 +59,9 @@ impl Engine {
         }
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
+        }
+        if config.signals == crate::Signals::Embedder {
+            crate::vm::leave_to_embedder();
         }
         config.ensure_handlers()?;
         if config.observe.perf {
@@ -113,7 +121,30 @@ impl Engine {
             let stage = interface.stage.name();
             return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
         }
-        self.run_any(program, memory, launch, None)
+        self.run_any(program, memory, launch, None, None)
+    }
+
+    /// Continues a launch that was saved, to its end or until it is saved again. The launch must be the same: program, grid,
+    /// arguments, and whatever else its blocks begin with. Its tokens, its callback and the settings of the engine may be others,
+    /// but for [`Config::numerics`]. Memory must contain what it did when the launch was saved
+    /// ([`SavedLaunch::restore_memory`]).
+    ///
+    /// The report tells of what runs now: blocks that had ended before are not counted again.
+    ///
+    /// # Errors
+    /// [`Error::State`] if the state is not of this launch, or is none that a launch can be in; else as [`Engine::run`]. The
+    /// memory is as before then.
+    pub fn resume(
+        &self,
+        program: &Program,
+        memory: &Memory,
+        launch: &Launch,
+        saved: &SavedLaunch,
+    ) -> Result<Report, Error> {
+        if program.interface().is_some() {
+            return Err(Error::Launch("a program of a graphics stage cannot be continued".into()));
+        }
+        self.run_any(program, memory, launch, None, Some(saved))
     }
 
     /// Runs a program of a graphics stage over a batch, to its end. `grid` and `block` of the launch are not used: blocks are single warps
@@ -133,9 +164,12 @@ impl Engine {
         let Some(stage) = program.stage() else {
             return Err(Error::Launch("a compute program runs over a grid, not over a batch".into()));
         };
+        if launch.save.is_some() {
+            return Err(Error::Launch("a batch of a graphics stage cannot be saved".into()));
+        }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
         let lanes = stage.lanes;
-        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())))?;
+        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())), None)?;
         if let Some(canvas) = canvas {
             canvas.paint(batch, lanes);
         }
@@ -148,6 +182,7 @@ impl Engine {
         memory: &Memory,
         launch: &Launch,
         mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
+        saved: Option<&SavedLaunch>,
     ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.needs_checks();
@@ -162,7 +197,7 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Report::default());
                 }
-                match self.run_with(program, memory, launch, checked, run)? {
+                match self.run_with(program, memory, launch, (checked, run), saved)? {
                     Some(report) => return Ok(report),
                     // Mapping the launch's own segments made memory coarse.
                     None => checked = true,
@@ -178,21 +213,28 @@ impl Engine {
         program: &Program,
         memory: &Memory,
         launch: &Launch,
-        checked: bool,
-        stage: Option<StageRun>,
+        (checked, stage): (bool, Option<StageRun>),
+        saved: Option<&SavedLaunch>,
     ) -> Result<Option<Report>, Error> {
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         variant.checked_memory = checked;
+        variant.ignored_bits = memory.ignored_bits();
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
+        // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.
+        variant.bounded = launch.save.is_some()
+            && !variant.exact_steps
+            && variant.tier != Tier::Interp
+            && program.most_steps().is_none();
         let tiers = match program.tiers(variant, &self.config, launch.cancel.as_ref()) {
             Err(Error::Cancelled) => return Ok(Some(Report { cancelled: true, ..Report::default() })),
             tiers => tiers?,
         };
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch, stage)?;
+        plan.samplers.configure(&self.config);
         if unlimited {
             plan.max_steps = 0;
         }
@@ -202,7 +244,25 @@ impl Engine {
         if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {
             return Err(Error::Launch("shared memory can be captured of one block only".into()));
         }
-        let places = most_blocks(&plan, &tiers, self.config.thread_count());
+        if (launch.save.is_some() || saved.is_some()) && tiers.code().passes_values() {
+            let name = program.name();
+            return Err(Error::Launch(format!(
+                "{name} passes values between its blocks, so it cannot be saved"
+            )));
+        }
+        if (launch.save.is_some() || saved.is_some()) && plan.parts.len() > 1 {
+            return Err(Error::Launch("a launch with last groups of another size cannot be saved".into()));
+        }
+        if launch.save.is_some() || saved.is_some() {
+            plan.segments.note();
+        }
+        let identity = || Identity::new(program, &plan, launch, &self.config);
+        let state = saved.map(|saved| saved.state_of(&identity())).transpose()?;
+        let mut places = most_blocks(&plan, &tiers, self.config.thread_count());
+        if let Some(state) = state {
+            // The blocks that there are come on top of those that may be made.
+            places = places.saturating_add(state.blocks.len() as u32).max(state.places().min(MOST_PLACES));
+        }
         let warps = plan.warps;
         let cancel = launch.cancel.as_ref();
         let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
@@ -221,39 +281,80 @@ impl Engine {
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
         let lanes = || program.tiers(one_by_one, &self.config, launch.cancel.as_ref()).ok();
-        let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
-        if !launch.capture_registers && !launch.capture_shared && variant.may_choose(&self.config) {
-            scheduler.allow_lanes(&lanes);
-        }
-        scheduler.cancel_by(launch.cancel.as_ref());
-        if !launch.capture_registers && !launch.capture_shared {
-            scheduler.allow_rows();
-        }
-        scheduler.tell(launch.progress.as_ref());
         drop(section);
-        let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        let captures = launch.capture_registers || launch.capture_shared;
+        let (all, single) = (plan.blocks.end - plan.blocks.start, plan.parts.len() == 1);
+        let function = &program.image().function;
+        let mut whole: Option<Whole> = None;
+        let mut saved = None;
+        for part in std::mem::take(&mut plan.parts) {
+            plan.go_to(&part);
+            if whole.as_ref().is_some_and(|whole| whole.is_over(&plan)) {
+                continue;
+            }
+            let section = Section::enter();
+            let done = whole.as_ref().map_or(0, |whole| whole.outcome.blocks);
+            let progress = launch.progress.as_ref().map(|progress| match single {
+                true => progress.clone(),
+                false => progress_from(progress, done, all),
+            });
+            let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
+            if !captures && variant.may_choose(&self.config) {
+                scheduler.allow_lanes(&lanes);
+            }
+            scheduler.cancel_by(launch.cancel.as_ref());
+            if !captures && !variant.bounded {
+                scheduler.allow_rows();
+            }
+            scheduler.pause_by(launch.save.as_ref(), function);
+            if let Some(state) = state
+                && let Err(error) = scheduler.start_from(state, function, Watch::new(&self.config))
+            {
+                drop(scheduler);
+                drop(used);
+                plan.segments.unmap(memory);
+                return Err(error);
+            }
+            scheduler.tell(progress.as_ref());
+            drop(section);
+            let mut outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+            saved = outcome.saved.take();
+            match &mut whole {
+                None => whole = Some(Whole::new(program, &plan, outcome)),
+                Some(whole) => whole.add(program, &plan, outcome),
+            }
+        }
         drop(used);
         let _section = Section::enter();
+        let Whole { outcome, fault, warps, .. } = whole.unwrap_or_default();
+        let saved = saved.map(|state| {
+            Box::new(SavedLaunch::new(Identity::new(program, &plan, launch, &self.config), state))
+        });
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);
         let mut report = Report {
-            fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
-            stats: stats(&plan, &outcome, self.config.count),
+            fault: fault.map(|(_, fault)| fault),
+            stats: stats(&plan, &outcome, warps, self.config.count),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
+            saved,
             profile: None,
             listings: None,
         };
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile =
-                Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
+            report.profile = Some(Box::new(crate::profile::profile(
+                program,
+                &tiers,
+                &counts.samples,
+                counts.profile.as_deref(),
+            )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(tiers.listings()));
+            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
         }
         tiers.save_behind(&self.background);
         report.stats.compile = compile;
@@ -269,6 +370,51 @@ impl Engine {
         }
         Ok(Some(report))
     }
+}
+
+/// What the parts of a launch that have run did, put together.
+#[derive(Default)]
+struct Whole {
+    outcome: Outcome,
+    /// The fault of the lowest block, with its index in the grid.
+    fault: Option<(u64, Fault)>,
+    /// Warps of blocks that ended.
+    warps: u64,
+}
+
+impl Whole {
+    fn new(program: &Program, plan: &Plan, mut outcome: Outcome) -> Whole {
+        let fault = outcome.fault.take();
+        let fault = fault.map(|(block, fault)| (plan.linear(block), describe(program, plan, block, &fault)));
+        let warps = outcome.blocks * u64::from(plan.warps);
+        Whole { outcome, fault, warps }
+    }
+
+    fn add(&mut self, program: &Program, plan: &Plan, outcome: Outcome) {
+        let Whole { outcome, fault, warps } = Whole::new(program, plan, outcome);
+        self.warps += warps;
+        if fault.as_ref().is_some_and(|(at, _)| self.fault.as_ref().is_none_or(|(before, _)| at < before)) {
+            self.fault = fault;
+        }
+        let own = &mut self.outcome;
+        own.counts.add(&outcome.counts);
+        own.blocks += outcome.blocks;
+        own.steps = (own.steps.0 + outcome.steps.0, own.steps.1 + outcome.steps.1);
+        own.last = own.last.take().or(outcome.last);
+        own.cancelled |= outcome.cancelled;
+    }
+
+    /// Whether the part that a plan describes need not run any more.
+    fn is_over(&self, plan: &Plan) -> bool {
+        let behind = |&(at, _): &(u64, Fault)| at < plan.linear(plan.blocks.start);
+        self.outcome.cancelled || self.fault.as_ref().is_some_and(behind)
+    }
+}
+
+/// A callback for a part, if `before` blocks of other parts have run and the launch has `all`.
+fn progress_from(progress: &Progress, before: u64, all: u64) -> Progress {
+    let progress = progress.clone();
+    Arc::new(move |done, _| progress(before + done, all))
 }
 
 /// A fault as the user sees it.
@@ -290,11 +436,12 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     // Compiled code reports an address in the address space; convert it back to the window's.
     let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
         (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+        (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
         (address, _) => address,
     };
     Fault {
         kind,
-        pc: found.pc,
+        pc: program.address_of(found.pc),
         block: plan.coordinates(block),
         warp: found.warp,
         lane: found.lane,
@@ -307,7 +454,7 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     }
 }
 
-fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
+fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
     let (warp_instructions, threads) = outcome.steps;
     let counts = &outcome.counts;
     let (thread_instructions, lane_slots) = match counted {
@@ -318,7 +465,7 @@ fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
     let traffic = interp::Stats::SPACES.iter().zip(counts.interp.traffic);
     Stats {
         blocks: outcome.blocks,
-        warps: outcome.blocks * u64::from(plan.warps),
+        warps,
         warp_instructions,
         thread_instructions,
         groups: groups.map(|(group, count)| (group.name(), count)).collect(),

@@ -36,6 +36,9 @@ pub enum Error {
     /// which and where.
     #[error("{0}")]
     Budget(String),
+    /// A saved launch cannot be read, or not be continued by this launch.
+    #[error("saved launch: {0}")]
+    State(String),
     /// A [`crate::CancelToken`] has ended the loading of a program.
     #[error("cancelled")]
     Cancelled,

@@ -59,6 +59,29 @@ impl Section {
     }
 }
 
+/// Calls a function of the embedder outside of the sections that this thread is in, and enters them again. Nothing shared may be half
+/// changed then, and no lock held.
+pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
+    /// Enters the sections again, even if `f` panics.
+    struct Again(usize);
+
+    impl Drop for Again {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                enter_first();
+                DEPTH.set(self.0);
+            }
+        }
+    }
+
+    let again = Again(DEPTH.get());
+    if again.0 > 0 {
+        DEPTH.set(0);
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+    }
+    f()
+}
+
 impl Drop for Section {
     #[inline]
     fn drop(&mut self) {

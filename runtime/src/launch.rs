@@ -1,6 +1,6 @@
 //! The description of a launch, and the report that it returns.
 
-use crate::{Listings, Profile};
+use crate::{Listings, Profile, SaveToken, SavedLaunch};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -15,6 +15,13 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block along each axis.
     pub block: [u32; 3],
+    /// Coordinates of the first block: `grid` blocks are counted from there along each axis. What GCN's COMPUTE_START_X, Y and Z say (the
+    /// packet of a dispatch that has them gives the ends along each axis in place of the numbers of blocks). Stages have none.
+    pub grid_start: [u32; 3],
+    /// Threads of the last block along each axis; 0: as many as of all others. What GCN's COMPUTE_NUM_THREAD_X, Y and Z say as
+    /// NUM_THREAD_PARTIAL. These blocks have fewer threads and warps, and no others differ. Blocks of one size run before those of the
+    /// next: with more than one axis, no block may wait for another row. Stages have none.
+    pub last_block: [u32; 3],
     /// Bytes of shared memory beyond what the kernel has of its own.
     pub dynamic_shared: u32,
     /// Most instructions a warp may execute; one more is a `timeout` fault. 0 means no limit. The limit is exact and
@@ -46,6 +53,9 @@ pub struct Launch {
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
     pub cancel: Option<CancelToken>,
+    /// Stops the launch when asked to, so that it can be saved ([`Report::saved`]). Loops of such launches run slower: their
+    /// code must be able to stop within bounded time. Only for compute programs.
+    pub save: Option<SaveToken>,
     /// Textures, samplers and surfaces; tables of the chip's configuration.
     pub textures: TextureTables,
     /// Called now and then, on any thread, with the progress of the launch.
@@ -60,6 +70,8 @@ impl fmt::Debug for Launch {
         f.debug_struct("Launch")
             .field("grid", &self.grid)
             .field("block", &self.block)
+            .field("grid_start", &self.grid_start)
+            .field("last_block", &self.last_block)
             .field("dynamic_shared", &self.dynamic_shared)
             .field("max_steps", &self.max_steps)
             .field("args", &self.args.len())
@@ -192,6 +204,9 @@ pub struct Report {
     pub shared: Vec<u8>,
     /// Whether the launch was cancelled.
     pub cancelled: bool,
+    /// The launch between two of its regions, if [`Launch::save`] has stopped it before its end. Then the other fields tell of
+    /// the blocks that have ended.
+    pub saved: Option<Box<SavedLaunch>>,
     /// The profile, if [`crate::Observe`] asks for one.
     pub profile: Option<Box<Profile>>,
     /// All code compiled so far for the program with the engine's settings, if [`crate::Observe::listings`] asks for
@@ -261,15 +276,16 @@ impl TierShares {
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
-    /// Guest address of the instruction.
-    pub pc: u32,
-    /// The block, by its coordinates in the grid.
+    /// Guest address of the instruction. Of code that was not loaded from guest memory it counts from the code's first byte (or from
+    /// [`crate::ProgramOptions::base`]).
+    pub pc: u64,
+    /// The block, by its coordinates in the grid, from [`Launch::grid_start`] on.
     pub block: [u32; 3],
     /// The warp in the block.
     pub warp: u32,
     /// The lowest lane of the warp that faulted.
     pub lane: u32,
-    /// Memory: the guest address.
+    /// Memory: the guest address. Illegal: where a computed jump leads.
     pub address: Option<u64>,
     /// Memory: the address space.
     pub space: Option<String>,

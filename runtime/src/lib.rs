@@ -1,6 +1,6 @@
 //! Runs GPU programs on the CPU: give it a binary, memory and a launch, and it returns the changed memory and a report.
 //!
-//! - [`Program::load`] reads a container (or raw words) and lifts a kernel;
+//! - [`Program::load`] reads a container (or raw words) and lifts a kernel, [`Program::load_at`] does that for code in guest memory;
 //! - [`Engine::memory`] makes a guest address space, [`Memory::map`] puts buffers into it;
 //! - [`Engine::run`] distributes the blocks of a [`Launch`] over host threads. What the guest does wrong comes back as
 //!   [`Report::fault`]; an [`Error`] means that nothing was run.
@@ -50,6 +50,7 @@
 #![warn(missing_docs)]
 
 mod cache;
+mod code_source;
 mod config;
 mod debug;
 mod engine;
@@ -63,12 +64,14 @@ mod load;
 mod memory;
 mod profile;
 mod program;
+mod program_cache;
+mod saved;
 pub mod stage;
 pub mod vm;
 pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
-pub use warpjit_frontend::{Chip, Isa};
+pub use warpjit_frontend::{Chip, CodeAt, CodeMap, CodePiece, CodeSource, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
@@ -77,6 +80,7 @@ pub use cache::CacheConfig;
 pub use config::{Config, HostLevel, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
+pub use exec::{BoundSampler, Sampler};
 pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
@@ -87,4 +91,6 @@ pub use memory::{
 };
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
+pub use program_cache::{ProgramCache, ProgramCacheStats};
+pub use saved::{SaveToken, SavedLaunch};
 pub use vm::handle_signal;

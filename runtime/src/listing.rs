@@ -1,4 +1,6 @@
 //! Listings: what has been compiled of a program, as text.
+//!
+//! The addresses in texts are positions ([`crate::Program::address_of`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ pub struct Listings {
     /// Functions, in the order in which they were made.
     pub functions: Vec<Arc<CodeListing>>,
     /// Guest addresses of blocks of code that were reached but must run in the interpreter.
-    pub interpreted: Vec<u32>,
+    pub interpreted: Vec<u64>,
 }
 
 /// A host function compiled from guest code.
@@ -49,7 +51,7 @@ pub struct CodePart {
     /// Where it starts and what it covers, in words.
     pub outline: String,
     /// For each block of code that it covers: the range of guest addresses.
-    pub spans: Vec<Range<u32>>,
+    pub spans: Vec<Range<u64>>,
     /// Its exits, in words.
     pub exits: Vec<String>,
     /// Lanes of a chunk.

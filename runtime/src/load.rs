@@ -1,11 +1,12 @@
 //! Loads a program: reads the container, picks the kernel, and lifts it.
 
+use crate::code_source::Outside;
 use crate::fork::Section;
 use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
-use warpjit_frontend::LoadError;
 use warpjit_frontend::container::{self, ContainerError, Wanted};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
+use warpjit_frontend::{CodePlace, CodeSource, LoadError};
 use warpjit_ir::meter::{Meter, Spent, Task};
 
 impl From<LoadError> for Error {
@@ -54,6 +55,77 @@ impl Program {
         lift(&module, kernel, chip, options, &meter)
     }
 
+    /// Loads raw code from where it lies in guest memory, within the default [`Budget`]. `address` is the guest address of its first
+    /// instruction.
+    ///
+    /// Code has no size: what can be reached from the entry is found by following the control flow, wherever in memory it leads. On GCN
+    /// these are branches, and `s_setpc_b64`, `s_swappc_b64` and `s_call_b64` to addresses that are known then: relative to
+    /// `s_getpc_b64`, constants, or words in [`ProgramOptions::known_user_data`]. A jump to another address is an `illegal` fault with
+    /// that address. A launch maps nothing for the code, so literal pools are read from guest memory like any data. On Tesla and Fermi,
+    /// code is in a segment ([`ProgramOptions::segment`]).
+    ///
+    /// The program is what memory held when it was loaded. [`Program::is_current`] tells whether it still does; [`crate::ProgramCache`]
+    /// loads again what has changed.
+    ///
+    /// ```
+    /// use warpjit_runtime::{Access, CodeAt, Config, Engine, Isa, Launch, Program, ProgramOptions};
+    ///
+    /// let engine = Engine::new(Config::default())?;
+    /// let memory = engine.memory()?;
+    /// let address = memory.map(Some(0x7_1234_0000), 4096, Access::ReadWrite)?;
+    /// // s_getpc_b64 s[0:1]; s_load_dword s2, s[0:1], 0x8; s_endpgm; then a literal behind the code.
+    /// let words = [0xbe80_1c00_u32, 0xc002_0080, 0x0000_000c, 0xbf81_0000, 42];
+    /// let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    /// memory.write(address, &code)?;
+    /// let options = ProgramOptions { chip: Some("polaris10".parse()?), ..ProgramOptions::new(Isa::Gcn) };
+    /// let program = Program::load_at(&memory, address, &options)?;
+    /// assert_eq!(program.code_ranges(), [address..address + 16]);
+    ///
+    /// let launch = Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() };
+    /// let report = engine.run(&program, &memory, &launch)?;
+    /// assert_eq!(report.registers["s2"], [42]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Program::load`]. Also if no code can be read at the address, if it is misaligned, or if options say otherwise where the code
+    /// is (`entry`, `base`).
+    pub fn load_at(
+        source: &dyn CodeSource,
+        address: u64,
+        options: &ProgramOptions,
+    ) -> Result<Program, Error> {
+        Program::load_at_within(source, address, options, Budget::default(), None)
+    }
+
+    /// The same with another budget, and with a token that can cancel it.
+    ///
+    /// # Errors
+    /// As [`Program::load_at`] and [`Program::load_within`].
+    pub fn load_at_within(
+        source: &dyn CodeSource,
+        address: u64,
+        options: &ProgramOptions,
+        budget: Budget,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Program, Error> {
+        let _section = Section::enter();
+        if options.entry != 0 || options.base != 0 {
+            return Err(Error::Program("entry and base are of code in a file, not in guest memory".into()));
+        }
+        if options.segment.is_some() && options.isa == Isa::Gcn {
+            return Err(Error::Program("gcn has no code segments".into()));
+        }
+        let chip = options.chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
+        check_chip(chip, options)?;
+        if (options.rsrc1.is_some() || options.rsrc2.is_some()) && options.isa != Isa::Gcn {
+            return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
+        }
+        let place = CodePlace { source: &Outside(source), entry: address, segment: options.segment };
+        let image = chip.target().lift_at(&place, &code_options(options, true), &meter(budget, cancel))?;
+        Program::lifted(image, options.isa != Isa::Vp1, options.stage.clone())
+    }
+
     /// Lifts one kernel of a container that has been read already. Ignores `raw` and `kernel` of the options.
     ///
     /// # Errors
@@ -90,14 +162,40 @@ fn chip_for(module: &Module, options: &ProgramOptions) -> Result<Chip, Error> {
     }
     let chip = options.chip.or(module.chip);
     let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
-    if chip.isa() != isa {
-        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {}", chip.isa())));
-    }
+    check_chip(chip, options)?;
     let rsrc = options.rsrc1.is_some() || options.rsrc2.is_some();
     if rsrc && !(is_raw(module) && isa == Isa::Gcn) {
         return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
     }
     Ok(chip)
+}
+
+fn check_chip(chip: Chip, options: &ProgramOptions) -> Result<(), Error> {
+    let isa = options.isa;
+    if chip.isa() != isa {
+        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {}", chip.isa())));
+    }
+    Ok(())
+}
+
+/// What a front end needs to know.
+fn code_options(options: &ProgramOptions, raw: bool) -> CodeOptions {
+    CodeOptions {
+        raw,
+        entry: options.entry,
+        registers: options.registers,
+        sgprs: options.sgprs,
+        shared: options.shared,
+        local: options.local,
+        rsrc1: options.rsrc1,
+        rsrc2: options.rsrc2,
+        known_user_data: options.known_user_data.clone(),
+        base: options.base,
+        c0_given: options.c0_given,
+        texture_handles: options.texture_handles,
+        code_bytes: options.code_bytes,
+        stage: options.stage.clone(),
+    }
 }
 
 fn lift(
@@ -112,21 +210,7 @@ fn lift(
         let stage = stage.stage.name();
         return Err(Error::Program(format!("{stage} programs are raw code, not kernels of a container")));
     }
-    let code = CodeOptions {
-        raw,
-        entry: options.entry,
-        registers: options.registers,
-        sgprs: options.sgprs,
-        shared: options.shared,
-        local: options.local,
-        rsrc1: options.rsrc1,
-        rsrc2: options.rsrc2,
-        base: options.base,
-        c0_given: options.c0_given,
-        texture_handles: options.texture_handles,
-        stage: options.stage.clone(),
-    };
-    let image = chip.target().lift(module, kernel, &code, meter)?;
+    let image = chip.target().lift(module, kernel, &code_options(options, raw), meter)?;
     Program::lifted(image, options.isa != Isa::Vp1, options.stage.clone())
 }
 

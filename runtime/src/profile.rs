@@ -1,5 +1,6 @@
 //! Profiles of a launch: where its threads spent their time, and what the interpreter counted of blocks, lanes and accesses.
 
+use crate::Program;
 use crate::exec::Tiers;
 use crate::vm::sampler::{Place, Sample, Sampling};
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +38,7 @@ pub struct Profile {
     /// Blocks of code that were executed, in the order of the program.
     pub blocks: Vec<BlockProfile>,
     /// Executions by guest address of the instruction.
-    pub instructions: BTreeMap<u32, InstructionProfile>,
+    pub instructions: BTreeMap<u64, InstructionProfile>,
     /// Memory accesses in the order of the program.
     pub accesses: Vec<AccessProfile>,
 }
@@ -46,12 +47,12 @@ pub struct Profile {
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
     /// In compiled code, by guest address of the instruction.
-    pub compiled: BTreeMap<u32, u64>,
+    pub compiled: BTreeMap<u64, u64>,
     /// In functions that compiled code has called, by guest address of the calling instruction.
-    pub helpers: BTreeMap<u32, u64>,
+    pub helpers: BTreeMap<u64, u64>,
     /// In the interpreter, by guest address. A sample names only the block of code; it is divided among the block's
     /// instructions in proportion to their operations.
-    pub interpreted: BTreeMap<u32, f64>,
+    pub interpreted: BTreeMap<u64, f64>,
     /// In compiled code that belongs to no guest instruction: loading and storing slots, the loop over chunks.
     pub between: u64,
     /// Compiling.
@@ -100,9 +101,9 @@ impl Samples {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockProfile {
     /// Guest address of its first instruction.
-    pub pc: u32,
+    pub pc: u64,
     /// Guest address of its last.
-    pub term_pc: u32,
+    pub term_pc: u64,
     /// Guest instructions.
     pub instructions: u32,
     /// Executions by warps.
@@ -129,7 +130,7 @@ pub struct InstructionProfile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessProfile {
     /// Guest address of the instruction.
-    pub pc: u32,
+    pub pc: u64,
     /// Address space.
     pub space: &'static str,
     /// What it does.
@@ -221,9 +222,14 @@ fn thread_time() -> Duration {
 }
 
 /// Builds the profile of a launch.
-pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::Profile>) -> Profile {
+pub(crate) fn profile(
+    program: &Program,
+    tiers: &Tiers,
+    raw: &RawSamples,
+    counts: Option<&interp::Profile>,
+) -> Profile {
     let mut profile =
-        Profile { samples: samples(tiers, raw), lanes: tiers.code().lanes(), ..Profile::default() };
+        Profile { samples: samples(program, tiers, raw), lanes: tiers.code().lanes(), ..Profile::default() };
     let Some(counts) = counts else { return profile };
     let (code, function) = (tiers.code(), tiers.function());
     let has_lane_register = lane_counts::has_lane_register(function);
@@ -234,7 +240,7 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         for &pc in code.block_pcs(block) {
             let sum = profile
                 .instructions
-                .entry(pc)
+                .entry(program.address_of(pc))
                 .or_insert(InstructionProfile { executions: 0, lanes: Some(0) });
             sum.executions += seen.executions;
             sum.lanes = sum.lanes.filter(|_| !has_lane_register).map(|lanes| lanes + seen.lanes);
@@ -245,8 +251,8 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         }
         let conditional = data.term.as_ref().is_some_and(interp::profile::is_conditional);
         profile.blocks.push(BlockProfile {
-            pc: data.pc,
-            term_pc: data.term_pc,
+            pc: program.address_of(data.pc),
+            term_pc: program.address_of(data.term_pc),
             instructions: data.guest_insts,
             executions: seen.executions,
             lanes: seen.lanes,
@@ -255,8 +261,8 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         });
     }
     profile.blocks.sort_by_key(|block| (block.pc, block.term_pc));
-    for (pc, &(_, lanes)) in &counts.masked {
-        if let Some(instruction) = profile.instructions.get_mut(pc) {
+    for (&pc, &(_, lanes)) in &counts.masked {
+        if let Some(instruction) = profile.instructions.get_mut(&program.address_of(pc)) {
             instruction.lanes = Some(lanes);
         }
     }
@@ -264,7 +270,7 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         .accesses
         .iter()
         .map(|(&(pc, kind), &counts)| AccessProfile {
-            pc,
+            pc: program.address_of(pc),
             space: interp::Stats::SPACES[usize::from(kind.space)],
             direction: kind.direction,
             bytes: kind.bytes,
@@ -274,7 +280,7 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
     profile
 }
 
-fn samples(tiers: &Tiers, raw: &RawSamples) -> Samples {
+fn samples(program: &Program, tiers: &Tiers, raw: &RawSamples) -> Samples {
     let mut samples =
         Samples { lost: raw.lost, busy: raw.busy, failed: raw.failed.clone(), ..Samples::default() };
     let index = tiers.code_index();
@@ -282,11 +288,11 @@ fn samples(tiers: &Tiers, raw: &RawSamples) -> Samples {
     for (&sample, &count) in &raw.samples {
         match sample {
             Sample::Code(at) => match index.guest_pc(at) {
-                Some(pc) => *samples.compiled.entry(pc).or_default() += count,
+                Some(pc) => *samples.compiled.entry(program.address_of(pc)).or_default() += count,
                 None => samples.between += count,
             },
             Sample::Helper(at) => match index.guest_pc(at) {
-                Some(pc) => *samples.helpers.entry(pc).or_default() += count,
+                Some(pc) => *samples.helpers.entry(program.address_of(pc)).or_default() += count,
                 None => samples.between += count,
             },
             Sample::Place(Place::Compiler) => samples.compiling += count,
@@ -305,7 +311,8 @@ fn samples(tiers: &Tiers, raw: &RawSamples) -> Samples {
             pcs.push(tiers.function().block(block).term_pc);
         }
         for &pc in &pcs {
-            *samples.interpreted.entry(pc).or_default() += count as f64 / pcs.len() as f64;
+            *samples.interpreted.entry(program.address_of(pc)).or_default() +=
+                count as f64 / pcs.len() as f64;
         }
     }
     samples

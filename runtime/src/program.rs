@@ -7,18 +7,21 @@ use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
 use crate::stage::StageProgram;
-use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Observe, Tier};
+use crate::{
+    Budget, CancelToken, CodeListing, Config, Error, HostLevel, Launch, Listings, Numerics, Observe, Tier,
+};
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
-use warpjit_frontend::{Chip, Isa, StageInterface};
+use warpjit_frontend::{Chip, CodeSource, Isa, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 
 /// What [`Program::load`] needs besides the bytes. Containers contain most of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProgramOptions {
     /// Instruction set.
     pub isa: Isa,
@@ -44,6 +47,15 @@ pub struct ProgramOptions {
     /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables
     /// scratch, the launch must give [`Launch::scratch_ring`], or `local` the bytes of a lane.
     pub rsrc2: Option<u32>,
+    /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, as (number, word). A jump to an address in them,
+    /// as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is an error.
+    pub known_user_data: Vec<(u8, u32)>,
+    /// [`Program::load_at`] on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. `None`: it
+    /// begins where the program does.
+    pub segment: Option<u64>,
+    /// [`Program::load_at`] on Tesla and Fermi: how many bytes belong to the program, from its entry on, if that is known. Branches to
+    /// addresses that are computed may lead to any instruction among them. Without it they are an `illegal` fault.
+    pub code_bytes: Option<u32>,
     /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
     /// faults are addresses in the segment.
     pub base: u32,
@@ -70,6 +82,9 @@ impl ProgramOptions {
             local: None,
             rsrc1: None,
             rsrc2: None,
+            known_user_data: Vec::new(),
+            segment: None,
+            code_bytes: None,
             base: 0,
             c0_given: false,
             texture_handles: None,
@@ -93,10 +108,14 @@ pub(crate) struct Variant {
     pub count: bool,
     pub keep_registers: bool,
     pub exact_steps: bool,
+    /// Whether code leaves its region within bounded time, for launches that may be paused.
+    pub bounded: bool,
     /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
-    /// Whether code translates the 64-bit addresses of loads and stores.
+    /// Whether code translates the 64-bit addresses of loads and stores; with `checked_memory`, also 32-bit ones.
     pub translate: bool,
+    /// How many of the highest bits of a 64-bit address are ignored.
+    pub ignored_bits: u32,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
@@ -123,8 +142,10 @@ impl Variant {
             keep_registers: launch.capture_registers,
             // Counting instructions needs the same exact counts as a limit.
             exact_steps: launch.max_steps != 0 || config.count,
+            bounded: false,
             windows: kinds(&launch.globals),
             translate,
+            ignored_bits: 0,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,
@@ -137,6 +158,7 @@ impl Variant {
             keep_registers: self.keep_registers,
             count: self.count,
             exact_steps: self.exact_steps,
+            bounded: self.bounded,
             whole_lanes: match self.chunk_groups {
                 _ if self.single => 0,
                 Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
@@ -158,7 +180,7 @@ impl Variant {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp
             && self.chunk_groups.is_none()
-            && !(self.keep_registers || self.exact_steps || self.count)
+            && !(self.keep_registers || self.exact_steps || self.bounded || self.count)
             && !(perf || sample_rate > 0 || count || listings)
     }
 
@@ -176,8 +198,10 @@ impl Variant {
 pub(crate) const MOST_NARROW: u8 = 4;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
+///
+/// The second field is how far behind the place where it was loaded this program is.
 #[derive(Clone)]
-pub struct Program(Arc<Inner>);
+pub struct Program(Arc<Inner>, u64);
 
 /// The settings that code depends on, its cache, and its budget.
 type Settings = (Variant, Option<CacheConfig>, Budget);
@@ -243,7 +267,7 @@ impl Program {
 
     fn checked(image: KernelImage, stage: Option<StageProgram>) -> Self {
         let (most_steps, variants) = (OnceLock::new(), Mutex::default());
-        Program(Arc::new(Inner { image, stage: stage.map(Arc::new), most_steps, variants }))
+        Program(Arc::new(Inner { image, stage: stage.map(Arc::new), most_steps, variants }), 0)
     }
 
     /// What the program gives and takes, if it is of a graphics stage.
@@ -260,17 +284,80 @@ impl Program {
         &self.0.image.name
     }
 
-    /// The kernel as it was lifted.
+    /// The guest address of a position: of a `pc` of the kernel's IR ([`KernelImage::function`]). They are the same unless the program
+    /// was loaded where it lies in guest memory ([`Program::load_at`]). Faults, profiles and the spans of listings have addresses.
+    pub fn address_of(&self, position: u32) -> u64 {
+        self.0.image.code.address_of(position).wrapping_add(self.1)
+    }
+
+    /// The guest memory that was read as code when the program was loaded by [`Program::load_at`], in order of address. It is what the
+    /// compiled code depends on: instructions that can be reached, and the words behind them if these are no instructions. Empty for
+    /// other programs.
+    pub fn code_ranges(&self) -> Vec<Range<u64>> {
+        let ranges = self.0.image.code.ranges().into_iter();
+        ranges.map(|range| range.start.wrapping_add(self.1)..range.end.wrapping_add(self.1)).collect()
+    }
+
+    /// Whether guest memory holds the code that the program was loaded from: compares [`Program::code_ranges`]. For an embedder whose
+    /// guest has flushed instruction caches. True of programs that were not loaded from guest memory.
+    pub fn is_current(&self, source: &dyn CodeSource) -> bool {
+        self.0.image.code.is_current(source, self.1)
+    }
+
+    /// The same program for the same code at another place, `shift` bytes behind where this one was loaded first. Compiled code is
+    /// shared.
+    pub(crate) fn moved(&self, shift: u64) -> Program {
+        Program(self.0.clone(), shift)
+    }
+
+    /// Bytes of host memory that the program takes: its lifted form, and what has been compiled of it so far. An estimate from the
+    /// sizes of its parts; clones and programs that share their code count it each.
+    pub fn bytes_used(&self) -> usize {
+        let image = &self.0.image;
+        let lifted = size_of::<Inner>() + image.function.bytes() + image.code.bytes_used();
+        let variants = self.0.variants.lock();
+        let made = variants.iter().filter_map(|(_, making)| making.get()?.as_ref().ok());
+        lifted + made.map(|tiers| tiers.bytes_used()).sum::<usize>()
+    }
+
+    /// The kernel as it was lifted. Its `pc`s are positions ([`Program::address_of`]).
     pub fn image(&self) -> &KernelImage {
         &self.0.image
     }
 
-    /// The bytes of the instruction at a guest address, as far as the code goes.
-    pub(crate) fn instruction_bytes(&self, pc: u32) -> Vec<u8> {
+    /// The bytes of the instruction at a position, as far as the code goes.
+    pub(crate) fn instruction_bytes(&self, position: u32) -> Vec<u8> {
         let image = &self.0.image;
-        let offset = pc.checked_sub(image.code_address).map_or(usize::MAX, |offset| offset as usize);
-        let rest = image.code.get(offset..).unwrap_or(&[]);
+        let rest = image.code.bytes_at(position);
         rest[..rest.len().min((image.instruction_bytes)(rest))].to_vec()
+    }
+
+    /// The guest address of the target that a computed jump has, as the interpreter knows it: a position, or an address that is none.
+    pub(crate) fn jump_target(&self, target: u64) -> u64 {
+        /// What front ends set in addresses that would look like positions.
+        const NO_POSITION: u64 = 1 << 63;
+        match u32::try_from(target) {
+            Ok(position) => self.address_of(position),
+            Err(_) if target >> 32 == NO_POSITION >> 32 => target & !NO_POSITION,
+            Err(_) => target,
+        }
+    }
+
+    /// Makes guest addresses of the positions in listings.
+    pub(crate) fn place_listings(&self, mut listings: Listings) -> Listings {
+        if self.0.image.code.file().is_some() {
+            return listings;
+        }
+        let place = |pc: u64| u32::try_from(pc).map_or(pc, |pc| self.address_of(pc));
+        listings.interpreted.iter_mut().for_each(|pc| *pc = place(*pc));
+        for function in &mut listings.functions {
+            let mut listing = CodeListing::clone(function);
+            for span in listing.parts.iter_mut().flat_map(|part| &mut part.spans) {
+                *span = place(span.start)..place(span.end);
+            }
+            *function = Arc::new(listing);
+        }
+        listings
     }
 
     pub(crate) fn needs(&self) -> Needs<'_> {
@@ -285,14 +372,19 @@ impl Program {
             consts: &image.consts,
             compiler_bank: image.compiler_bank,
             aliases: &image.aliases,
+            known_user_data: &image.known_user_data,
         }
     }
 
     /// Whether no warp can execute more than `max_steps` instructions. Then the launch needs no limit.
     pub(crate) fn ends_within(&self, max_steps: u64) -> bool {
+        self.most_steps().is_some_and(|most| most <= max_steps)
+    }
+
+    /// The most instructions that a warp can execute, if there are no loops.
+    pub(crate) fn most_steps(&self) -> Option<u64> {
         let _section = Section::enter();
-        let most = self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function));
-        most.is_some_and(|most| most <= max_steps)
+        *self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function))
     }
 
     /// The tiers for some settings, made at first use. The token can cancel that. Threads that need other settings do
@@ -354,6 +446,7 @@ impl Program {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+    use warpjit_frontend::CodeMap;
     use warpjit_ir::{KernelAbi, ParamSpace, Space};
 
     fn program() -> Program {
@@ -373,7 +466,7 @@ mod tests {
             max_local_bytes: 16,
             barriers: 1,
         };
-        Program::from_image(KernelImage::bare(&[], function, abi, |_| 4)).expect("a program")
+        Program::from_image(KernelImage::bare(CodeMap::default(), function, abi, |_| 4)).expect("a program")
     }
 
     #[test]

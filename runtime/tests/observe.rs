@@ -62,13 +62,13 @@ fn the_interpreter_counts_blocks_lanes_and_accesses() {
         let profile = profile.expect("a profile");
         assert_eq!(profile.lanes, 32);
         // Thread n tests n + 1 times and adds n times; a warp as often as its thread 7.
-        let of = |pc: u32| profile.blocks.iter().find(|b| b.pc == pc).expect("executed");
+        let of = |pc: u64| profile.blocks.iter().find(|b| b.pc == pc).expect("executed");
         assert_eq!((of(0x10).executions, of(0x10).lanes), (5 * 8, 5 * 36));
         assert_eq!((of(0x20).executions, of(0x20).lanes), (5 * 7, 5 * 28));
         // All leave once; after each round but the last some lanes go on and one leaves.
         assert_eq!((of(0x10).taken, of(0x10).parted), (Some(5 * 8), 5 * 7));
         assert_eq!((of(0x20).taken, of(0x20).parted), (None, 0));
-        let of = |pc: u32| profile.instructions[&pc];
+        let of = |pc: u64| profile.instructions[&pc];
         assert_eq!((of(0x28).executions, of(0x28).lanes), (5 * 7, Some(5 * 28)));
         let [store] = profile.accesses[..] else { panic!("{:?}", profile.accesses) };
         assert_eq!(

@@ -9,7 +9,7 @@ use warpjit_ir::{
     Block, Builder, Builtin, Form, Function, IntCC, KernelAbi, LeaveKind, MemAccess, Opcode, Scalar, Slot,
     SlotInit, Space, Terminator, Type, Value,
 };
-use warpjit_runtime::{Access, Config, Engine, KernelImage, Launch, Program, Tier};
+use warpjit_runtime::{Access, CodeMap, Config, Engine, KernelImage, Launch, Program, Tier};
 
 /// xorshift64*.
 struct Rng(u64);
@@ -449,8 +449,8 @@ fn image(function: Function, lanes: u32) -> KernelImage {
         params: None,
         consts: vec![],
         compiler_bank: None,
-        code: vec![],
-        code_address: 0,
+        code: CodeMap::default(),
+        known_user_data: vec![],
         instruction_bytes: |_| 4,
         aliases: Vec::new(),
         stage: None,

@@ -77,6 +77,9 @@ struct Setting {
     user_data: Vec<u32>,
     grid: [u32; 3],
     block: [u32; 3],
+    /// The first block, and the sizes of the last ones; 0: as all others.
+    start: [u32; 3],
+    last: [u32; 3],
     ring: WarpRing,
 }
 
@@ -112,7 +115,9 @@ impl Setting {
             block[block.iter().position(|&n| n > 1).unwrap_or(0)] /= 2;
         }
         let ring = WarpRing { warps: 5 + axis(40), warp_bytes: 1024 * axis(9) };
-        Setting { generation, rsrc1, rsrc2, user_data, grid, block: block.map(|n| n.max(1)), ring }
+        let block = block.map(|n| n.max(1));
+        let (start, last) = ([0; 3], [0; 3]);
+        Setting { generation, rsrc1, rsrc2, user_data, grid, block, start, last, ring }
     }
 
     /// Forty workgroups of a wave each that use scratch, for so many of which there is room.
@@ -124,16 +129,10 @@ impl Setting {
             user_data: vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT],
             grid: [40, 1, 1],
             block: [64, 1, 1],
+            start: [0; 3],
+            last: [0; 3],
             ring: WarpRing { warps, warp_bytes: 1024 },
         }
-    }
-
-    fn threads(&self) -> u32 {
-        self.block.iter().product()
-    }
-
-    fn waves(&self) -> u32 {
-        self.threads().div_ceil(64)
     }
 
     /// The records of all waves, without order; the offset in scratch as 0.
@@ -144,18 +143,27 @@ impl Setting {
         for group in 0..self.grid.iter().product::<u32>() {
             let [x, y, _] = self.grid;
             let ids = [group % x, group / x % y, group / x / y];
-            for wave in 0..self.waves() {
+            // The last group of an axis may have another size.
+            let size: [u32; 3] = std::array::from_fn(|axis| {
+                let partial = ids[axis] == self.grid[axis] - 1 && self.last[axis] != 0;
+                if partial { self.last[axis] } else { self.block[axis] }
+            });
+            let threads: u32 = size.iter().product();
+            let waves = threads.div_ceil(64);
+            for wave in 0..waves {
                 let mut scalars = self.user_data.clone();
                 scalars.resize(users, 0);
-                scalars.extend((0..3).filter(|&axis| bit(7 + axis)).map(|axis| ids[axis as usize]));
+                scalars.extend(
+                    (0..3).filter(|&axis| bit(7 + axis as u32)).map(|axis| ids[axis] + self.start[axis]),
+                );
                 if bit(10) {
-                    scalars.push(self.waves() | wave << 6 | u32::from(wave == 0) << 31);
+                    scalars.push(waves | wave << 6 | u32::from(wave == 0) << 31);
                 }
                 if bit(0) {
                     scalars.push(0);
                 }
-                let lanes = (self.threads() - 64 * wave).min(64);
-                let [x, y, _] = self.block;
+                let lanes = (threads - 64 * wave).min(64);
+                let [x, y, _] = size;
                 let axes = (self.rsrc2 >> 11 & 3) as usize + 1;
                 let thread = |n: u32| vec![n % x, n / x % y, n / x / y][..axes].to_vec();
                 let granule = if self.generation == Generation::Gfx6 { 64 } else { 128 };
@@ -192,6 +200,8 @@ impl Setting {
         Launch {
             grid: self.grid,
             block: self.block,
+            grid_start: self.start,
+            last_block: self.last,
             user_data: self.user_data.clone(),
             scratch_ring: Some(self.ring),
             ..Launch::default()
@@ -274,6 +284,81 @@ fn waves_start_as_the_registers_say() {
     }
 }
 
+/// COMPUTE_START moves the groups' numbers, and NUM_THREAD_PARTIAL makes the last group of an axis smaller.
+#[test]
+fn grids_start_anywhere_and_end_with_partial_groups() {
+    for seed in seeds(500, 24) {
+        let mut setting = Setting::random(seed);
+        let mut random = SplitMix::new(!seed);
+        setting.start = std::array::from_fn(|_| random.below(3) as u32 * (random.bits() as u32 >> 3));
+        setting.last = setting.block.map(|n| random.below(u64::from(n) + 1) as u32);
+        if seed % 3 == 0 {
+            // Some axes have one group only, or full ones.
+            (setting.grid[0], setting.last[1]) = (1, setting.block[1]);
+        }
+        setting.check().unwrap_or_else(|error| panic!("seed {seed}: {setting:x?}\n{error}"));
+    }
+    // With scratch.
+    let setting =
+        Setting { block: [96, 1, 1], last: [17, 0, 0], ..Setting::with_scratch(Generation::Gfx8, 6) };
+    setting.check().unwrap();
+}
+
+#[test]
+fn starts_and_last_groups_are_checked() {
+    let mut setting = Setting::random(3);
+    (setting.grid, setting.block) = ([2, 1, 1], [64, 1, 1]);
+    setting.last = [65, 0, 0];
+    let error = setting.check().unwrap_err();
+    assert!(error.contains("the last blocks along x have 65 threads, all others 64"), "{error}");
+    (setting.last, setting.start) = ([0; 3], [u32::MAX - 1, 0, 0]);
+    let error = setting.check().unwrap_err();
+    assert!(error.contains("ends at 4294967296 along x, allowed are 4294967295"), "{error}");
+}
+
+/// A part of a launch's blocks, by their numbers in the whole grid.
+#[test]
+fn ranges_of_blocks_keep_their_sizes() {
+    let mut setting = Setting::random(8);
+    (setting.rsrc2, setting.grid, setting.block) = (4 << 1 | 7 << 7 | 2 << 11, [3, 2, 2], [20, 3, 2]);
+    (setting.start, setting.last) = ([5, 6, 7], [7, 2, 1]);
+    setting.user_data = vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT];
+    let all = setting.expected();
+    let waves = |records: &[Record]| records.iter().map(|r| (r.scalars.clone(), r.exec)).collect::<Vec<_>>();
+    // In the order of the grid, and how many waves each group has.
+    let group = |n: usize| {
+        all.iter().map(|r| r.scalars[4..7].to_vec()).fold(Vec::new(), |mut seen: Vec<Vec<u32>>, id| {
+            if !seen.contains(&id) {
+                seen.push(id);
+            }
+            seen
+        })[n]
+            .clone()
+    };
+    for range in [0..12, 1..5, 2..3, 5..12, 4..4] {
+        let program = setting.program(&dump());
+        let launch = Launch { blocks: Some(range.start as u64..range.end as u64), ..setting.launch() };
+        for config in ways() {
+            let bytes = run(&program, &launch, config).unwrap();
+            let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            let mut found: Vec<Vec<u32>> = (0..word(0) as usize)
+                .map(|n| (4..7).map(|s| word(COUNTER + RECORD * n + 768 + 4 * s)).collect())
+                .collect();
+            let mut wanted: Vec<Vec<u32>> = range
+                .clone()
+                .flat_map(|n| {
+                    let id = group(n);
+                    let count = waves(&all).iter().filter(|(scalars, _)| scalars[4..7] == id[..]).count();
+                    vec![id; count]
+                })
+                .collect();
+            found.sort();
+            wanted.sort();
+            assert_eq!(found, wanted, "{range:?}");
+        }
+    }
+}
+
 /// Which blocks and threads there are makes no difference for kernels that code for grid rows runs: no scratch, many blocks.
 #[test]
 fn rows_of_blocks_start_alike() {
@@ -301,9 +386,13 @@ fn rows_of_blocks_start_alike() {
             user_data: vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT],
             grid: [170, 1, 1],
             block: [20, 7, 1],
+            start: [0; 3],
+            last: [0; 3],
             ring: WarpRing { warps: 1, warp_bytes: 0 },
         };
-        for config in ways() {
+        // As they are, and with a last group of 20 by 4 threads, which has two waves.
+        for (config, last) in ways().into_iter().flat_map(|config| [(config.clone(), 7), (config, 4)]) {
+            let setting = Setting { last: [0, last, 0], ..setting.clone() };
             let bytes = run(&setting.program(&source), &setting.launch(), config.clone()).unwrap();
             for block in 0..170u32 {
                 for thread in 0..140u32 {
@@ -311,8 +400,10 @@ fn rows_of_blocks_start_alike() {
                     let words =
                         [at, at + 4].map(|at| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()));
                     let wave = thread / 64;
-                    let info = 3 | wave << 6 | u32::from(wave == 0) << 31;
-                    assert_eq!(words, [block, info], "{generation} {block} {thread} {:?}", config.tier);
+                    let waves = if last == 4 { 2 } else { 3 };
+                    let info = waves | wave << 6 | u32::from(wave == 0) << 31;
+                    let wanted = if thread < 20 * last { [block, info] } else { [0, 0] };
+                    assert_eq!(words, wanted, "{generation} {block} {thread} {last} {:?}", config.tier);
                 }
             }
         }
@@ -398,6 +489,8 @@ fn waves_share_a_scratch_ring_out() {
             let swizzle = 1 << 31;
             let setting = Setting {
                 generation,
+                start: [0; 3],
+                last: [0; 3],
                 rsrc1: 3 | 6 << 6,
                 rsrc2: 1 | 8 << 1 | 1 << 7,
                 user_data: vec![

@@ -177,12 +177,18 @@ fn launches_of_other_stages_have_other_keys() {
     let container = text("tesla", VERTEX, "").replace("format = 'raw'\nregisters = 16\n", "");
     let error = parse(&container.replace("code.bin", "a.cubin")).unwrap_err();
     assert!(error.contains("launch.type: is \"vertex\"; only raw code is of a graphics stage"), "{error}");
-    let rsrc = text("gcn", VERTEX, "").replace("registers = 16", "rsrc1 = 0\nrsrc2 = 0");
-    let error = parse(&rsrc).unwrap_err();
-    assert!(
-        error.contains("launch.type: is \"vertex\"; rsrc1 and rsrc2 are registers of compute"),
-        "{error}"
-    );
+    // The words of user data are those of RSRC2; on 1.4 bit 27 is one of their number.
+    let rsrc = |rsrc2: &str, launch: &str| {
+        let launch = format!("{VERTEX}\nuser_data = {launch}");
+        parse(&text("gcn", &launch, "").replace("registers = 16", &format!("rsrc1 = 0\nrsrc2 = {rsrc2}")))
+    };
+    assert_eq!(rsrc("4", "[1, 2]").unwrap().launch.user_data, [1, 2]);
+    let error = rsrc("4", "[1, 2, 3]").unwrap_err();
+    assert!(error.contains("launch.user_data: has 3 words; rsrc2 0x4 has 2 user SGPRs"), "{error}");
+    let error = parse(&text("gcn", &format!("{VERTEX}\nuser_data = [1]"), "")).unwrap_err();
+    assert!(error.contains("launch.user_data: only raw gcn code with `rsrc1` and `rsrc2` has it"), "{error}");
+    let error = parse(&text("gcn", &format!("{VERTEX}\ngrid_start = [1, 0, 0]"), "")).unwrap_err();
+    assert!(error.contains("launch.grid_start: a vertex launch has none"), "{error}");
 }
 
 #[test]

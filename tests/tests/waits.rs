@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use warpjit_runtime::{
-    Access, Arg, CancelToken, Config, Engine, Error, FaultKind, HostLevel, Isa, Launch, Program, Tier,
+    Access, Arg, CancelToken, Config, Engine, Error, FaultKind, HostLevel, Isa, Launch, Memory, Program,
+    Report, SaveToken, SavedLaunch, Tier,
 };
 use warpjit_tests::dialects::{ARGS, program};
 
@@ -17,6 +18,8 @@ const TABLE: u64 = 0x5_0000;
 /// Words of each.
 const WORDS: usize = 1 << 14;
 const SHARED_BYTES: usize = 1024;
+/// Times that a launch is saved at most, each time after more regions of code.
+const PIECES: usize = 12;
 /// What waits for ever is stopped after that.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -79,31 +82,69 @@ impl Case {
 
     /// Runs it; gives the first words of OUT and SYNC, or how it ended.
     fn run(&self, engine: &Engine, program: &Program, launch: Launch) -> Result<[Vec<u32>; 2], String> {
-        let memory = engine.memory().unwrap();
+        let memory = self.memory();
+        let report = within(PATIENCE, launch, |launch| engine.run(program, &memory, launch));
+        let report = report.map_err(|error| error.to_string())?;
+        left(&memory, &report)
+    }
+
+    /// Runs it in pieces: each is saved after some more regions of code, and continued in the next of the ways, mostly in other
+    /// memory.
+    fn run_in_pieces(
+        &self,
+        program: &Program,
+        launch: &Launch,
+        first: usize,
+    ) -> Result<[Vec<u32>; 2], String> {
+        let mut memory = self.memory();
+        let mut saved: Option<SavedLaunch> = None;
+        for piece in 0.. {
+            let ways = ways();
+            let (_, config) = &ways[(first + piece) % ways.len()];
+            let engine = Engine::new(config.clone()).unwrap();
+            // At last it runs to its end.
+            let save = (piece < PIECES).then(|| SaveToken::after(1 + (first as u64 % 3) + (3 << piece)));
+            let mut launch = Launch { save, ..launch.clone() };
+            if piece % 4 == 1 {
+                // Without a limit that is reached, code counts its steps.
+                launch.save = launch.save.or_else(|| Some(SaveToken::new()));
+            }
+            let report = within(PATIENCE, launch, |launch| match &saved {
+                None => engine.run(program, &memory, launch),
+                Some(saved) => engine.resume(program, &memory, launch, saved),
+            });
+            let report = report.map_err(|error| error.to_string())?;
+            let Some(state) = &report.saved else {
+                return left(&memory, &report);
+            };
+            let bytes = match piece % 3 {
+                0 => state.to_bytes(),
+                _ => state.to_bytes_with(&memory).unwrap(),
+            };
+            let read = SavedLaunch::from_bytes(&bytes).unwrap();
+            if read.has_memory() {
+                memory = Memory::new().unwrap();
+                read.restore_memory(&memory).unwrap();
+            }
+            saved = Some(read);
+        }
+        unreachable!()
+    }
+
+    /// The memory that it begins with.
+    fn memory(&self) -> Memory {
+        let memory = Memory::new().unwrap();
         for (place, words) in [(OUT, &self.out), (SYNC, &self.sync), (TABLE, &self.table)] {
             memory.map(Some(place), 4 * WORDS as u64, Access::ReadWrite).unwrap();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             memory.write(place, &bytes).unwrap();
         }
-        let report = within(PATIENCE, launch, |launch| engine.run(program, &memory, launch));
-        let report = report.map_err(|error| error.to_string())?;
-        if report.cancelled {
-            return Err("it took too long".into());
-        }
-        if let Some(fault) = report.fault {
-            return Err(format!("{:?}", fault.kind));
-        }
-        assert_eq!(report.stats.not_compiled, None);
-        Ok([OUT, SYNC].map(|place| {
-            let mut bytes = vec![0; 4 * WORDS];
-            memory.read(place, &mut bytes).unwrap();
-            bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
-        }))
+        memory
     }
 
     /// The same everywhere, and right.
     fn holds(&self, right: impl Fn(&[u32], &[u32]) -> bool) {
-        for isa in [Isa::Tesla, Isa::Fermi, Isa::Gcn] {
+        for (first, isa) in [Isa::Tesla, Isa::Fermi, Isa::Gcn].into_iter().enumerate() {
             let program = self.program(isa);
             for (way, config) in ways() {
                 let engine = Engine::new(config).unwrap();
@@ -117,8 +158,27 @@ impl Case {
                     &sync[..16]
                 );
             }
+            let got = self.run_in_pieces(&program, &self.launch(isa), first);
+            let [out, sync] = got.unwrap_or_else(|e| panic!("{}, {isa:?}, in pieces: {e}", self.name));
+            assert!(right(&out, &sync), "{}, {isa:?}, in pieces", self.name);
         }
     }
+}
+
+/// The first words of OUT and SYNC after a launch, or how it ended.
+fn left(memory: &Memory, report: &Report) -> Result<[Vec<u32>; 2], String> {
+    if report.cancelled {
+        return Err("it took too long".into());
+    }
+    if let Some(fault) = &report.fault {
+        return Err(format!("{:?}", fault.kind));
+    }
+    assert_eq!(report.stats.not_compiled, None);
+    Ok([OUT, SYNC].map(|place| {
+        let mut bytes = vec![0; 4 * WORDS];
+        memory.read(place, &mut bytes).unwrap();
+        bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+    }))
 }
 
 /// Cancels a launch that takes too long.

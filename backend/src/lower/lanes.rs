@@ -314,6 +314,10 @@ impl Lower<'_, '_> {
                 })
                 .collect(),
         };
+        if self.options.open_loads && x.value.is_none() {
+            let base = self.base(mem.space);
+            return Ok(Some(self.gather(data, mem, (base, 0), &offsets, None)));
+        }
         let bits = self.guard_bits(x.guard)?;
         let base = self.base(mem.space);
         if self.options.checked_memory {

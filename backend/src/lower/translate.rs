@@ -1,7 +1,7 @@
 //! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant more, and for the others
 //! cold code asks the runtime.
 
-use warpjit_ir::{InstData, Opcode, Value};
+use warpjit_ir::{InstData, MemAccess, Opcode, Value};
 
 use super::{Kept, Lower, Parts, malformed, result, wide};
 use crate::affine::Form;
@@ -31,8 +31,10 @@ impl Lower<'_, '_> {
             let one = self.scalar(address)?;
             let one = self.e.iadd_imm(one, offset);
             let place = self.e.param(end, I64);
-            let (beyond, found) = self.window_place(one, mem.bytes);
-            let beyond = if self.options.checked_memory { bits } else { beyond };
+            let (beyond, found) = match self.options.checked_memory {
+                true => (self.beyond_pages(one, mem, value.is_some(), bits), one),
+                false => self.window_place(one, mem.bytes),
+            };
             self.e.brif(beyond, (cold, &[]), (end, &[found]));
             self.e.switch_to(cold);
             self.e.brif(bits, (ask, &[]), (end, &[one]));
@@ -62,19 +64,32 @@ impl Lower<'_, '_> {
         }
         let parts = self.address_parts_of(address)?;
         let parts: Parts = parts.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
-        let mut beyond = Vec::new();
-        let mut inside = Vec::new();
-        for &p in parts.iter() {
-            let (bits, place) = self.window_place(p, mem.bytes);
-            beyond.push(self.e.icmp_imm(HostIntCC::NotEqual, bits, 0));
-            inside.push(place);
-        }
-        let beyond = self.narrow_mask(&beyond);
-        let beyond = self.bits_of(&beyond);
-        // Without signals, the translation tells whether a page is mapped.
-        let beyond = if self.options.checked_memory { bits } else { self.e.band(beyond, bits) };
         let places: Parts = parts.iter().map(|_| self.e.param(end, I64X2)).collect();
-        self.e.brif(beyond, (ask, &[]), (end, &inside));
+        if self.options.checked_memory {
+            let several = self.several_pages(&parts, mem, value.is_some());
+            self.e.brif(several, (cold, &[]), (end, &parts));
+            self.e.switch_to(cold);
+            let mut beyond = self.e.imm(self.bits_type(), 0);
+            for lane in 0..self.lanes() {
+                let address = self.e.extract(parts[lane as usize / 2], lane as usize % 2);
+                let own = self.e.band_imm(bits, 1 << lane);
+                let own = self.beyond_pages(address, mem, value.is_some(), own);
+                beyond = self.e.bor(beyond, own);
+            }
+            self.e.brif(beyond, (ask, &[]), (end, &parts));
+        } else {
+            let mut beyond = Vec::new();
+            let mut inside = Vec::new();
+            for &p in parts.iter() {
+                let (bits, place) = self.window_place(p, mem.bytes);
+                beyond.push(self.e.icmp_imm(HostIntCC::NotEqual, bits, 0));
+                inside.push(place);
+            }
+            let beyond = self.narrow_mask(&beyond);
+            let beyond = self.bits_of(&beyond);
+            let beyond = self.e.band(beyond, bits);
+            self.e.brif(beyond, (ask, &[]), (end, &inside));
+        }
         self.e.switch_to(ask);
         self.ask_translation(data, &parts, value, bits)?;
         let found: Vec<V> = (0..parts.len())
@@ -84,6 +99,41 @@ impl Lower<'_, '_> {
         self.e.switch_to(end);
         self.define(r, Kept::Parts(places));
         Ok(())
+    }
+
+    /// `bits` if the table of page rights does not allow an access at an address of the window, or the address is outside; else 0.
+    fn beyond_pages(&mut self, address: V, mem: MemAccess, store: bool, bits: V) -> V {
+        let high = self.e.load(I64, self.context, at::WINDOW_HIGH);
+        let last = self.e.iadd_imm(address, u64::from(mem.bytes) - 1);
+        let outside = self.e.band(last, high);
+        let outside = self.e.icmp_imm(HostIntCC::NotEqual, outside, 0);
+        // The table has an entry for any address without those bits.
+        let inside = self.e.band_not(address, high);
+        let ok = self.page_ok(inside, mem, mem.bytes.into(), store);
+        let denied = self.e.bxor_imm(ok, 1);
+        let beyond = self.e.bor(outside, denied);
+        let zero = self.e.imm(self.bits_type(), 0);
+        self.e.select(beyond, bits, zero)
+    }
+
+    /// Not 0 unless the accesses of all lanes are in the page of the first lane's address, and the table of page rights allows them.
+    fn several_pages(&mut self, addresses: &Parts, mem: MemAccess, store: bool) -> V {
+        let first = self.e.extract(addresses[0], 0);
+        let splat = self.e.splat(I64X2, first);
+        let others: Vec<V> = addresses
+            .iter()
+            .map(|&address| {
+                let last = self.e.iadd_imm(address, u64::from(mem.bytes) - 1);
+                let (from, to) = (self.e.bxor(address, splat), self.e.bxor(last, splat));
+                let both = self.e.bor(from, to);
+                self.e.shr(both, 12)
+            })
+            .collect();
+        let others = self.any(&others);
+        let one = self.e.imm(self.bits_type(), 1);
+        let denied = self.beyond_pages(first, mem, store, one);
+        let denied = self.e.icmp_imm(HostIntCC::NotEqual, denied, 0);
+        self.e.bor(others, denied)
     }
 
     /// Bits that are not 0 where an access is inside neither window; and where it is found if it is inside one. Its last byte tells: what lies

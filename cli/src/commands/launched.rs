@@ -43,7 +43,8 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let code = Code::load(&args.program)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
-    let guest = code.chip.target().listing(&image.code, image.code_address, code.stage);
+    let (bytes, base) = image.code.file().unwrap_or_default();
+    let guest = code.chip.target().listing(bytes, base, code.stage);
     let guest = parse_listing(&guest, front_end.listing_unit());
     let mut text = heading(&report, args);
     let listings = report.listings.unwrap_or_default();
@@ -124,7 +125,7 @@ fn show_slots(text: &mut String, what: &str, slots: &[KnownSlot]) -> std::fmt::R
 }
 
 /// Code, under the guest instructions among those of `spans` that nothing of it is of.
-fn show_body(text: &mut String, body: &str, spans: &[Range<u32>], guest: &[ListedLine]) -> std::fmt::Result {
+fn show_body(text: &mut String, body: &str, spans: &[Range<u64>], guest: &[ListedLine]) -> std::fmt::Result {
     let shown = addresses(body);
     let covered = |line: &&ListedLine| spans.iter().any(|span| span.contains(&line.pc));
     let mut absent = guest.iter().filter(covered).filter(|line| !shown.contains(&line.pc)).peekable();
@@ -141,7 +142,7 @@ fn show_body(text: &mut String, body: &str, spans: &[Range<u32>], guest: &[Liste
 
 /// Guest addresses that lines of a listing are of: those beside them (`@0x18`), or where these stand only where they change, those of lines or
 /// headings of blocks before.
-fn addresses(body: &str) -> BTreeSet<u32> {
+fn addresses(body: &str) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut last = None;
     for line in body.lines() {
@@ -159,14 +160,14 @@ fn addresses(body: &str) -> BTreeSet<u32> {
 }
 
 /// The block and address of a heading in the IR's text (`block1(v83: i32) pc 0xd0 insts 5:`).
-fn block_heading(line: &str) -> Option<(&str, u32)> {
+fn block_heading(line: &str) -> Option<(&str, u64)> {
     let line = line.strip_suffix(':').filter(|line| line.starts_with("block"))?;
     let (block, rest) = line.rsplit_once(" pc ").or_else(|| line.rsplit_once(" at "))?;
     Some((block, hex(rest.split(' ').next()?)?))
 }
 
-fn hex(text: &str) -> Option<u32> {
-    u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 #[cfg(test)]

@@ -80,21 +80,19 @@ fn parts_to_list<'c>(
     image: &'c warpjit_runtime::KernelImage,
     profile: &warpjit_runtime::Profile,
 ) -> Vec<(&'c [u8], u32)> {
+    let (bytes, base) = image.code.file().unwrap_or_default();
     let mut parts: Vec<(&[u8], u32)> = Vec::new();
     for kernel in &code.module.kernels {
-        let behind = kernel.address.checked_sub(image.code_address).map(|start| start as usize);
+        let behind = kernel.address.checked_sub(base).map(|start| start as usize);
         let inside =
-            behind.and_then(|start| image.code.get(start..)).is_some_and(|at| at.starts_with(&kernel.code));
+            behind.and_then(|start| bytes.get(start..)).is_some_and(|at| at.starts_with(&kernel.code));
         if inside && parts.iter().all(|&(_, start)| start != kernel.address) {
             parts.push((&kernel.code, kernel.address));
         }
     }
-    let holds = |pc: u32| parts.iter().any(|(code, start)| (pc.wrapping_sub(*start) as usize) < code.len());
-    if profile.instructions.keys().all(|&pc| holds(pc)) {
-        parts
-    } else {
-        vec![(&image.code, image.code_address)]
-    }
+    let holds =
+        |pc: u64| parts.iter().any(|(code, start)| pc.wrapping_sub(u64::from(*start)) < code.len() as u64);
+    if profile.instructions.keys().all(|&pc| holds(pc)) { parts } else { vec![(bytes, base)] }
 }
 
 /// Runs until there is enough to say, but for the run that compiles.

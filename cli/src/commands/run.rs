@@ -1,8 +1,9 @@
 //! `warpjit run`: runs a launch file and checks its expectations.
 
+use anyhow::Context;
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
-use warpjit_runtime::{Config, Engine};
+use warpjit_runtime::{Config, Engine, SaveToken};
 
 use super::{first_run, print, statistics};
 use crate::args::RunArgs;
@@ -15,7 +16,22 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let config = Config { count: config.count || options.json, ..config };
     let engine = Engine::new(config)?;
     let mut session = first_run::session(&file, &engine, options)?;
+    if let Some(path) = &args.resume {
+        let named = || path.display().to_string();
+        let bytes = std::fs::read(path).with_context(named)?;
+        session.set_saved(&bytes).with_context(named)?;
+    }
+    if let Some(regions) = args.stop_after {
+        session.set_save(SaveToken::after(regions));
+    }
     let report = first_run::run(&mut session)?;
+    if let (Some(saved), Some(path)) = (&report.saved, &args.state) {
+        let bytes = session.saved_bytes(saved)?;
+        std::fs::write(path, &bytes).with_context(|| path.display().to_string())?;
+        let left = saved.blocks_left();
+        print(&format!("stopped with {left} blocks left; {} bytes in {}\n", bytes.len(), path.display()))?;
+        return Ok(Status::Ok);
+    }
     let mut outcome = session.check(report)?;
     if options.verbose {
         statistics::complete(&mut outcome.stats, &file, options)?;

@@ -84,7 +84,7 @@ pub struct ExpectFault {
     /// Its kind.
     pub kind: FaultName,
     /// Guest pc, compared where given.
-    pub pc: Option<u32>,
+    pub pc: Option<u64>,
     /// Lane, compared where given.
     pub lane: Option<u32>,
     /// Texture: what the instruction names, compared where given.
@@ -228,7 +228,7 @@ pub(super) fn read_expects(
                     return Err(subject.error("a second fault is expected; a run ends with at most one"));
                 }
                 let kind = FaultName::ALL[subject.word(&FaultName::NAMES)?];
-                let pc = t.get("pc").map(|v| v.u32(0, u32::MAX)).transpose()?;
+                let pc = t.get("pc").map(|v| v.u64()).transpose()?;
                 let max_lane = context.rules.lanes - 1;
                 let lane = t.get("lane").map(|v| v.u32(0, max_lane)).transpose()?;
                 if kind != FaultName::Texture {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
 use warpjit_frontend::fermi::chip::Family;
-use warpjit_frontend::gcn::abi::user_words;
+use warpjit_frontend::gcn::abi::{stage_user_words, user_words};
 use warpjit_frontend::{Chip, Isa, LaunchRules, Stage};
 
 use super::Context;
@@ -69,6 +69,10 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Warp instructions that one warp may run; 0: no limit.
     pub max_steps: u64,
+    /// Raw GCN code with `rsrc2`: coordinates of the first block.
+    pub grid_start: [u32; 3],
+    /// Raw GCN code with `rsrc2`: threads of the last block along each axis; 0: as many as all others have.
+    pub last_block: [u32; 3],
     /// Raw GCN code with `rsrc2`: the first scalar registers.
     pub user_data: Vec<u32>,
     /// Raw GCN code with `rsrc2`: COMPUTE_TMPRING_SIZE.
@@ -183,6 +187,8 @@ pub(super) fn read_launch(
         block: [1; 3],
         dynamic_shared: 0,
         max_steps: 0,
+        grid_start: [0; 3],
+        last_block: [0; 3],
         user_data: Vec::new(),
         tmpring_size: None,
         c0_given: false,
@@ -190,7 +196,16 @@ pub(super) fn read_launch(
     if !rules.has_grid {
         if let Some(t) = t {
             t.refuse(
-                &["type", "grid", "block", "dynamic_shared", "user_data", "tmpring_size"],
+                &[
+                    "type",
+                    "grid",
+                    "block",
+                    "grid_start",
+                    "last_block",
+                    "dynamic_shared",
+                    "user_data",
+                    "tmpring_size",
+                ],
                 &format!("a {isa} launch has only max_steps"),
             )?;
             launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
@@ -205,6 +220,9 @@ pub(super) fn read_launch(
     if stage != Stage::Compute {
         launch.stage = stage;
         launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
+        if let (Some((_, rsrc2)), Some(v)) = (program.rsrc, t.get("user_data")) {
+            launch.user_data = user_data(&v, rsrc2, stage_words(program, rsrc2))?;
+        }
         let stage = stage::read_stage(&t, stage, program)?;
         t.finish()?;
         return Ok((launch, Some(stage)));
@@ -213,14 +231,22 @@ pub(super) fn read_launch(
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
     let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
     let max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
+    let places = (t.get("grid_start"), t.get("last_block"));
     let (user_data, tmpring_size) = match program.rsrc {
         Some((_, rsrc2)) => {
             t.refuse(&["dynamic_shared"], "given beside `rsrc2`, which says how much LDS a block has")?;
-            let user_data = t.get("user_data").map(|v| user_data(&v, rsrc2)).transpose()?.unwrap_or_default();
+            let user_data = t
+                .get("user_data")
+                .map(|v| user_data(&v, rsrc2, user_words(rsrc2)))
+                .transpose()?
+                .unwrap_or_default();
             (user_data, t.get("tmpring_size").map(|v| v.u32(0, u32::MAX)).transpose()?)
         }
         None => {
-            t.refuse(&["user_data", "tmpring_size"], "only raw gcn code with `rsrc1` and `rsrc2` has it")?;
+            t.refuse(
+                &["user_data", "tmpring_size", "grid_start", "last_block"],
+                "only raw gcn code with `rsrc1` and `rsrc2` has it",
+            )?;
             (Vec::new(), None)
         }
     };
@@ -240,15 +266,28 @@ pub(super) fn read_launch(
         let most = rules.max_threads;
         return Err(block.error(format!("has {threads} threads; a {isa} block has at most {most}")));
     }
-    let launch =
-        Launch { stage, grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size, c0_given };
+    let most_start = std::array::from_fn(|axis| rules.max_grid[axis] - grid[axis]);
+    let grid_start = places.0.map(|v| three(&v, 0, most_start)).transpose()?.unwrap_or_default();
+    let last_block = places.1.map(|v| three(&v, 1, size)).transpose()?.unwrap_or_default();
+    let launch = Launch {
+        stage,
+        grid,
+        block: size,
+        grid_start,
+        last_block,
+        dynamic_shared,
+        max_steps,
+        user_data,
+        tmpring_size,
+        c0_given,
+    };
     Ok((launch, None))
 }
 
 /// The words of user data, no more than `rsrc2` has loaded.
-fn user_data(value: &Value<'_>, rsrc2: u32) -> Result<Vec<u32>> {
+fn user_data(value: &Value<'_>, rsrc2: u32, most: u32) -> Result<Vec<u32>> {
     let list = value.list("a list of words")?;
-    let most = user_words(rsrc2) as usize;
+    let most = most as usize;
     if list.len() > most {
         let given = list.len();
         return Err(value.error(format!("has {given} words; rsrc2 {rsrc2:#x} has {most} user SGPRs")));
@@ -256,12 +295,24 @@ fn user_data(value: &Value<'_>, rsrc2: u32) -> Result<Vec<u32>> {
     list.iter().map(|v| v.u32(0, u32::MAX)).collect()
 }
 
+/// Words of user data of a graphics stage.
+fn stage_words(program: &Program, rsrc2: u32) -> u32 {
+    match program.chip {
+        Some(Chip::Gcn(chip)) => stage_user_words(rsrc2, chip.generation()),
+        _ => user_words(rsrc2),
+    }
+}
+
 fn dimensions(value: &Value<'_>, max: [u32; 3]) -> Result<[u32; 3]> {
+    three(value, 1, max)
+}
+
+fn three(value: &Value<'_>, least: u32, max: [u32; 3]) -> Result<[u32; 3]> {
     let list = value.list("an array of three integers")?;
     let [x, y, z] = list.as_slice() else {
         return Err(value.error(format!("has {} elements, must have three: x, y and z", list.len())));
     };
-    Ok([x.u32(1, max[0])?, y.u32(1, max[1])?, z.u32(1, max[2])?])
+    Ok([x.u32(least, max[0])?, y.u32(least, max[1])?, z.u32(least, max[2])?])
 }
 
 pub(super) fn read_registers(t: &Table<'_>, context: &Context<'_>) -> Result<Vec<RegisterInit>> {

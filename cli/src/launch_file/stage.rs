@@ -57,12 +57,12 @@ pub(super) fn read_stage(t: &Table<'_>, stage: Stage, program: &Program) -> Resu
                 "is {name:?}; only raw code is of a graphics stage, not a container's kernel"
             )));
         }
-        if program.rsrc.is_some() {
-            return Err(kind.error(format!("is {name:?}; rsrc1 and rsrc2 are registers of compute programs")));
-        }
     }
     let why = format!("a {name} launch has none; it runs over a batch");
-    t.refuse(&["grid", "block", "dynamic_shared", "user_data", "tmpring_size"], &why)?;
+    t.refuse(&["grid", "block", "grid_start", "last_block", "dynamic_shared", "tmpring_size"], &why)?;
+    if program.rsrc.is_none() {
+        t.refuse(&["user_data"], "only raw gcn code with `rsrc1` and `rsrc2` has it")?;
+    }
     t.refuse(&["c0"], "graphics launches write nothing into c0[] as it is")?;
     let has_primitives = matches!(stage, Stage::TessControl | Stage::TessEval | Stage::Geometry);
     let number = |key: &'static str, has: bool, most: u32, what: &str| {

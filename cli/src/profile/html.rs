@@ -144,7 +144,7 @@ fn time(profile: &Profile) -> String {
 }
 
 /// A link to an instruction of the listing.
-fn link(pc: u32, text: &str) -> String {
+fn link(pc: u64, text: &str) -> String {
     format!("<a class=\"code\" href=\"#pc{pc:x}\">{pc:#06x}&ensp;{}</a>", escaped(text))
 }
 

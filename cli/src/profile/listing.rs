@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedLine {
     /// Guest address in bytes.
-    pub pc: u32,
+    pub pc: u64,
     /// Its words, as the listing shows them.
     pub words: String,
     /// The instruction.
@@ -18,7 +18,7 @@ pub fn parse_listing(listing: &str, unit: u32) -> Vec<ListedLine> {
 
 fn parse_line(line: &str, unit: u32) -> Option<ListedLine> {
     let (address, rest) = line.split_once(": ")?;
-    let pc = u32::from_str_radix(address, 16).ok()?.checked_mul(unit)?;
+    let pc = u64::from_str_radix(address, 16).ok()?.checked_mul(unit.into())?;
     // Words stand one space apart.
     let is_word = |word: &str| matches!(word.len(), 2..=8) && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut end = 0;

@@ -114,7 +114,7 @@ pub struct Shape {
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// Guest address.
-    pub pc: u32,
+    pub pc: u64,
     /// Its words.
     pub words: String,
     /// As the listing has it.
@@ -137,9 +137,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Block {
     /// Address of the first.
-    pub pc: u32,
+    pub pc: u64,
     /// Address of the last.
-    pub end_pc: u32,
+    pub end_pc: u64,
     /// Executions by warps.
     pub executions: u64,
     /// Share of lanes active.
@@ -163,7 +163,7 @@ pub struct Branch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Access {
     /// Address of the instruction.
-    pub pc: u32,
+    pub pc: u64,
     /// The instruction.
     pub text: String,
     /// Address space.
@@ -231,7 +231,7 @@ impl Profile {
         profile
     }
 
-    fn line(&self, pc: u32) -> Option<&Line> {
+    fn line(&self, pc: u64) -> Option<&Line> {
         self.lines.binary_search_by_key(&pc, |line| line.pc).ok().map(|at| &self.lines[at])
     }
 
@@ -294,7 +294,7 @@ fn ms(time: Duration) -> f64 {
 }
 
 fn time_parts(samples: &runtime::Samples, per_sample: f64, run_ms: f64) -> Vec<TimePart> {
-    let sum = |of: &BTreeMap<u32, u64>| of.values().sum::<u64>() as f64;
+    let sum = |of: &BTreeMap<u64, u64>| of.values().sum::<u64>() as f64;
     let parts = [
         ("compiled", "compiled code of guest instructions", sum(&samples.compiled)),
         ("helpers", "functions that compiled code calls", sum(&samples.helpers)),
@@ -341,7 +341,7 @@ fn lines(
     let mut lines: Vec<Line> = listing
         .iter()
         .map(|listed| {
-            let of = |map: &BTreeMap<u32, u64>| map.get(&listed.pc).copied().unwrap_or(0) as f64 * per_sample;
+            let of = |map: &BTreeMap<u64, u64>| map.get(&listed.pc).copied().unwrap_or(0) as f64 * per_sample;
             let helper_ms = of(&samples.helpers);
             let interpreter_ms = samples.interpreted.get(&listed.pc).copied().unwrap_or(0.0) * per_sample;
             let ms = of(&samples.compiled) + helper_ms + interpreter_ms;

@@ -19,13 +19,5 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
         return Err(ContainerError::TooLong { len, most });
     }
     let kernel = Kernel { code: Bytes::copy_from_slice(bytes), ..Kernel::default() };
-    Ok(Module {
-        isa,
-        chip: None,
-        kernels: vec![kernel],
-        shared_consts: Vec::new(),
-        globals: Vec::new(),
-        global_memory: None,
-        const_symbols: Vec::new(),
-    })
+    Ok(Module { kernels: vec![kernel], ..Module::nothing(isa) })
 }

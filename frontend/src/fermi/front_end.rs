@@ -3,8 +3,9 @@
 
 use warpjit_ir::Meter;
 
+use crate::code::Code;
 use crate::error::{LoadError, SourceErrors};
-use crate::front_end::{FrontEnd, LaunchRules, Target, no_syntax};
+use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
@@ -63,69 +64,31 @@ impl Target for Chip {
         {
             return Err(LoadError::Program(format!("the code is for {own}, {chip} has other instructions")));
         }
-        let mut abi = abi::compute(chip);
-        let Needs { entry, registers, shared_bytes, mut local_bytes } =
-            Needs::of(kernel, options, abi.max_registers);
+        let needs = Needs::of(kernel, options, abi::compute(chip).max_registers);
         let base = if options.raw { options.base } else { 0 };
-        check_entry(base, entry, 8, &kernel.code)?;
-        let stage = options.stage.as_ref().filter(|_| options.raw);
-        let mut lift_options = lift::Options {
-            base,
-            entry,
-            local_bytes,
-            stage: stage.map_or(Stage::Compute, |stage| stage.stage),
-            texture_handles: options.texture_handles.unwrap_or(TEXTURE_HANDLES),
-            ..lift::Options::compute(kernel.name_or("kernel"), chip, registers.min(abi.max_registers))
-        };
-        let needs = lift::needs(&kernel.code, &lift_options, meter)?;
-        if !options.raw && needs.local {
-            local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
-            lift_options.local_bytes = local_bytes;
-        }
-        if stage.is_some() && needs.local {
-            local_bytes = local_bytes.max(LEAST_LOCAL).max(needs.local_end).next_multiple_of(16);
-            lift_options.local_bytes = local_bytes;
-        }
-        let own_bytes = local_bytes;
-        if needs.textures {
-            lift_options.mailbox = local_bytes.next_multiple_of(16);
-            local_bytes = lift_options.mailbox + MAILBOX_BYTES;
-            abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
-        }
-        let plan = stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, false)).transpose()?;
-        let mut shared_bytes = shared_bytes;
-        if let Some(plan) = &plan {
-            local_bytes = plan.local_bytes;
-            shared_bytes = shared_bytes.max(plan.shared_bytes);
-            abi = interface(abi, shared_bytes, local_bytes);
-            lift_options.plan = Some(plan);
-        }
-        // The driver's words are those that a launch of the compute class makes.
-        let given = options.raw && options.c0_given || plan.is_some();
-        if given {
-            abi.header.clear();
-        }
-        if needs.counters {
-            abi.segments.push(abi::counters());
-        }
-        if let Some(memory) = &module.global_memory {
-            abi.segments.push(abi::variables(memory));
-        }
-        let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
-        consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
-        let function = lift::lift(&kernel.code, &lift_options, meter)?;
-        Ok(KernelImage {
-            name: kernel.name_or("the program").to_owned(),
-            registers,
-            shared_bytes,
-            local_bytes,
-            params: kernel.params.as_ref().map(ParamLayout::places),
-            consts,
-            compiler_bank: (!given).then_some(abi::COMPILER_BANK),
-            code_address: base,
-            stage: plan.as_ref().map(|plan| plan.layout.clone()),
-            ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
-        })
+        check_entry(base, needs.entry, 8, &kernel.code)?;
+        lift_program(
+            chip,
+            module,
+            kernel,
+            Code::of_file(&kernel.code, base, base.into()),
+            needs,
+            options,
+            meter,
+        )
+    }
+
+    fn lift_at(
+        &self,
+        place: &CodePlace<'_>,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError> {
+        let (code, entry) = place.in_segment(8, options.code_bytes)?;
+        let options = &CodeOptions { raw: true, entry, base: 0, ..options.clone() };
+        let (module, kernel) = (Module::nothing(self.isa()), Kernel::default());
+        let needs = Needs::of(&kernel, options, abi::compute(*self).max_registers);
+        lift_program(*self, &module, &kernel, code, needs, options, meter)
     }
 
     fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
@@ -143,6 +106,78 @@ impl Target for Chip {
     fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
+}
+
+/// Lifts a kernel, or raw words, from `code`.
+fn lift_program(
+    chip: Chip,
+    module: &Module,
+    kernel: &Kernel,
+    code: Code<'_>,
+    needs: Needs,
+    options: &CodeOptions,
+    meter: &Meter,
+) -> Result<KernelImage, LoadError> {
+    let mut abi = abi::compute(chip);
+    let Needs { entry, registers, shared_bytes, mut local_bytes } = needs;
+    let base = if options.raw { options.base } else { 0 };
+    let stage = options.stage.as_ref().filter(|_| options.raw);
+    let mut lift_options = lift::Options {
+        base,
+        entry,
+        local_bytes,
+        stage: stage.map_or(Stage::Compute, |stage| stage.stage),
+        texture_handles: options.texture_handles.unwrap_or(TEXTURE_HANDLES),
+        ..lift::Options::compute(kernel.name_or("kernel"), chip, registers.min(abi.max_registers))
+    };
+    let uses = lift::needs(&code, &lift_options, meter)?;
+    if !options.raw && uses.local {
+        local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
+        lift_options.local_bytes = local_bytes;
+    }
+    if stage.is_some() && uses.local {
+        local_bytes = local_bytes.max(LEAST_LOCAL).max(uses.local_end).next_multiple_of(16);
+        lift_options.local_bytes = local_bytes;
+    }
+    let own_bytes = local_bytes;
+    if uses.textures {
+        lift_options.mailbox = local_bytes.next_multiple_of(16);
+        local_bytes = lift_options.mailbox + MAILBOX_BYTES;
+        abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+    }
+    let plan = stage.map(|stage| Plan::new(stage, &uses.uses, local_bytes, false)).transpose()?;
+    let mut shared_bytes = shared_bytes;
+    if let Some(plan) = &plan {
+        local_bytes = plan.local_bytes;
+        shared_bytes = shared_bytes.max(plan.shared_bytes);
+        abi = interface(abi, shared_bytes, local_bytes);
+        lift_options.plan = Some(plan);
+    }
+    // The driver's words are those that a launch of the compute class makes.
+    let given = options.raw && options.c0_given || plan.is_some();
+    if given {
+        abi.header.clear();
+    }
+    if uses.counters {
+        abi.segments.push(abi::counters());
+    }
+    if let Some(memory) = &module.global_memory {
+        abi.segments.push(abi::variables(memory));
+    }
+    let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
+    consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
+    let function = lift::lift_code(&code, &lift_options, meter)?;
+    Ok(KernelImage {
+        name: kernel.name_or("the program").to_owned(),
+        registers,
+        shared_bytes,
+        local_bytes,
+        params: kernel.params.as_ref().map(ParamLayout::places),
+        consts,
+        compiler_bank: (!given).then_some(abi::COMPILER_BANK),
+        stage: plan.as_ref().map(|plan| plan.layout.clone()),
+        ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
+    })
 }
 
 /// Length of the instruction that begins with these bytes.

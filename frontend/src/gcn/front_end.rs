@@ -6,8 +6,9 @@ use warpjit_ir::{Builtin, Meter, SlotInit};
 
 use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
+use crate::code::Code;
 use crate::error::{LoadError, SourceErrors};
-use crate::front_end::{FrontEnd, LaunchRules, Target};
+use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
@@ -60,68 +61,38 @@ impl Target for Chip {
         {
             return Err(LoadError::Program(format!("code is for {own}, not {chip}")));
         }
-        let object = kernel.code_object.as_ref();
-        let (code, entry, mut setup): (Arc<[u8]>, u32, Setup) = match object {
+        let (code, entry, setup): (Arc<[u8]>, u32, Setup) = match kernel.code_object.as_ref() {
             Some(object) => {
                 (object.image.clone(), kernel.entry, abi::code_object(generation, kernel, object)?)
             }
             None => {
                 let code: Arc<[u8]> = Arc::from(&kernel.code[..]);
-                let setup = abi::raw(generation, &code, options)?;
+                let setup = abi::raw(generation, Some(&code), options)?;
                 (code, options.entry, setup)
             }
         };
         check_entry(0, entry, 4, &code)?;
-        let raw = object.is_none();
-        let stage = options.stage.as_ref();
-        if let Some(interface) = stage {
-            if !raw || options.rsrc1.is_some() || options.rsrc2.is_some() {
-                let reason = "programs of graphics stages are raw code, with registers and sgprs";
-                return Err(LoadError::Program(reason.into()));
-            }
-            lift::check_stage(interface, setup.vgprs).map_err(LoadError::Program)?;
-            abi::limit_to_stage(&mut setup.abi);
+        let raw = kernel.code_object.is_none();
+        if !raw && options.stage.is_some() {
+            return Err(LoadError::Program("programs of graphics stages are raw code".into()));
         }
-        let (shared_aperture, private_aperture) = setup.apertures;
-        let lift_options = lift::Options {
-            name: kernel.name_or("kernel"),
-            decode: decode_at,
-            chip,
-            entry,
-            code_address: abi::CODE_ADDRESS,
-            vgprs: setup.vgprs,
-            sgprs: setup.sgprs,
-            mode: setup.mode,
-            lds_bytes: setup.shared_bytes,
-            scratch_bytes: setup.local_bytes,
-            shared_aperture,
-            private_aperture,
-            preload: &setup.preload,
-            observed: raw,
-            stage,
-        };
-        let lift::Lifted { mut function, local_bytes, stage } = lift::lift(&code, &lift_options, meter)?;
-        if lift::uses_data_share(&function) {
-            setup.abi.segments.push(abi::data_share());
-        }
-        if raw && options.rsrc2.is_none() {
-            // EXEC is all ones whatever the launch.
-            for slot in &mut function.slots {
-                if matches!(slot.init, SlotInit::Builtin(Builtin::Launched(_))) {
-                    slot.init = SlotInit::Const(u32::MAX.into());
-                }
-            }
-        }
-        Ok(KernelImage {
-            name: kernel.name_or("the program").to_owned(),
-            registers: setup.vgprs,
-            shared_bytes: setup.shared_bytes,
-            // Scratch is not in local memory.
-            local_bytes: setup.local_bytes.max(local_bytes),
-            params: setup.params,
-            stage,
-            ..KernelImage::bare(&code, function, setup.abi, instruction_bytes(generation))
-        })
+        let code = Code::of_file(&code, 0, abi::CODE_ADDRESS);
+        let (name, params) = (&kernel.name, setup.params.clone());
+        let image = lift_program(chip, name, code, entry, setup, raw, options, meter)?;
+        Ok(KernelImage { params, ..image })
+    }
+
+    fn lift_at(
+        &self,
+        place: &CodePlace<'_>,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError> {
+        let setup = abi::raw(self.generation(), None, options)?;
+        let code = Code::scattered(place.source, place.entry);
+        let entry = code.entry();
+        place.check(&code, entry, 4)?;
+        lift_program(*self, "", code, entry, setup, true, options, meter)
     }
 
     fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
@@ -133,9 +104,68 @@ impl Target for Chip {
     }
 }
 
-/// The instruction at a byte offset of the code.
-pub(super) fn decode_at(code: &[u8], pc: u32, chip: Chip) -> Option<Inst> {
-    decode(code.get(pc as usize..)?, pc.into(), chip).ok()
+/// Lifts a program that starts at position `entry`; `raw`: it is no kernel of a code object.
+#[expect(clippy::too_many_arguments, reason = "where it is from decides all of them")]
+fn lift_program(
+    chip: Chip,
+    name: &str,
+    code: Code<'_>,
+    entry: u32,
+    mut setup: Setup,
+    raw: bool,
+    options: &CodeOptions,
+    meter: &Meter,
+) -> Result<KernelImage, LoadError> {
+    let stage = options.stage.as_ref();
+    if let Some(interface) = stage {
+        lift::check_stage(interface, setup.vgprs).map_err(LoadError::Program)?;
+        abi::limit_to_stage(&mut setup.abi);
+    }
+    let (shared_aperture, private_aperture) = setup.apertures;
+    let lift_options = lift::Options {
+        name: if name.is_empty() { "kernel" } else { name },
+        decode: decode_at,
+        chip,
+        entry,
+        vgprs: setup.vgprs,
+        sgprs: setup.sgprs,
+        mode: setup.mode,
+        lds_bytes: setup.shared_bytes,
+        scratch_bytes: setup.local_bytes,
+        shared_aperture,
+        private_aperture,
+        preload: &setup.preload,
+        observed: raw,
+        stage,
+    };
+    let lift::Lifted { mut function, local_bytes, stage } = lift::lift(&code, &lift_options, meter)?;
+    if lift::uses_data_share(&function) {
+        setup.abi.segments.push(abi::data_share());
+    }
+    if raw && options.rsrc2.is_none() {
+        // EXEC is all ones whatever the launch.
+        for slot in &mut function.slots {
+            if matches!(slot.init, SlotInit::Builtin(Builtin::Launched(_))) {
+                slot.init = SlotInit::Const(u32::MAX.into());
+            }
+        }
+    }
+    let code = code.into_map().map_err(LoadError::Program)?;
+    Ok(KernelImage {
+        name: if name.is_empty() { "the program" } else { name }.to_owned(),
+        registers: setup.vgprs,
+        shared_bytes: setup.shared_bytes,
+        // Scratch is not in local memory.
+        local_bytes: setup.local_bytes.max(local_bytes),
+        stage,
+        known_user_data: if raw { options.known_user_data.clone() } else { Vec::new() },
+        ..KernelImage::bare(code, function, setup.abi, instruction_bytes(chip.generation()))
+    })
+}
+
+/// The instruction that begins with some bytes, at a position of the code.
+pub(super) fn decode_at(bytes: &[u8], pc: u32, chip: Chip) -> Option<Inst> {
+    decode(bytes, pc.into(), chip).ok()
 }
 
 /// Length of the instruction that begins with these bytes, if any chip of the generation has it; what does not decode is a dword.

@@ -19,6 +19,8 @@ pub(crate) struct Leads {
     pub(crate) ends: bool,
     /// Execution can continue at the address after it.
     pub(crate) goes_on: bool,
+    /// It cannot, but a block is needed there: of code in memory, what is behind the end of a program is not the program's.
+    pub(crate) block_behind: bool,
 }
 
 /// A set of targets that several computed branches share. Each set is determined once, however many branches use it.
@@ -63,6 +65,7 @@ impl<I> Graph<I> {
         let mut work = vec![entry];
         graph.leaders.insert(entry);
         let mut sets = BTreeSet::new();
+        let mut behind = BTreeSet::new();
         while let Some(start) = work.pop() {
             let mut pc = start;
             while !graph.insts.contains_key(&pc) {
@@ -87,7 +90,9 @@ impl<I> Graph<I> {
                     set.into_iter().for_each(&mut lead);
                 }
                 if leads.ends {
-                    if leads.goes_on {
+                    if leads.block_behind {
+                        behind.insert(leads.next);
+                    } else if leads.goes_on {
                         lead(leads.next);
                     }
                     break;
@@ -95,6 +100,7 @@ impl<I> Graph<I> {
                 pc = leads.next;
             }
         }
+        graph.leaders.extend(behind);
         Ok(graph)
     }
 

@@ -2,8 +2,9 @@
 //! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
+use crate::code::Code;
 use crate::error::{LoadError, SourceErrors};
-use crate::front_end::{FrontEnd, LaunchRules};
+use crate::front_end::{CodePlace, FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
@@ -66,60 +67,31 @@ impl crate::Target for Chip {
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
-        let mut abi = abi::compute(chip);
-        let Needs { entry, registers, shared_bytes, mut local_bytes } =
-            Needs::of(kernel, options, abi.max_registers);
+        let needs = Needs::of(kernel, options, abi::compute(chip).max_registers);
         let base = if options.raw { options.base } else { 0 };
-        check_entry(base, entry, 4, &kernel.code)?;
-        let stage = options.stage.as_ref().filter(|_| options.raw);
-        let mut consts: Vec<ConstPart> = module.shared_consts.iter().chain(&kernel.consts).cloned().collect();
-        // Only the compiler's own bank cannot change under the program.
-        let fixed = fixed_bank(&consts);
-        let banks: Vec<(u8, &[u8])> =
-            fixed.iter().map(|bytes| (COMPILER_BANK as u8, bytes.as_slice())).collect();
-        let mut lift_options = lift::Options {
-            name: kernel.name_or("kernel"),
-            target: Target { chip, stage: stage.map_or(Stage::Compute, |stage| stage.stage) },
-            base,
-            entry,
-            registers: registers.min(abi.max_registers),
-            const_banks: &banks,
-            plan: None,
-            mailbox: 0,
-        };
-        let graph = lift::explore(&kernel.code, &lift_options, meter)?;
-        let needs = lift::needs(&graph);
-        if let Some(end) = needs.local.filter(|_| stage.is_some()) {
-            local_bytes = local_bytes.max(end).max(LEAST_LOCAL);
-        }
-        if needs.textures {
-            lift_options.mailbox = local_bytes.next_multiple_of(16);
-            local_bytes = lift_options.mailbox + MAILBOX_BYTES;
-            abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
-        }
-        let plan =
-            stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, stage.stage == Stage::Geometry));
-        let plan = plan.transpose()?;
-        if let Some(plan) = &plan {
-            local_bytes = plan.local_bytes;
-            abi = interface(abi, plan.shared_bytes, local_bytes);
-            lift_options.plan = Some(plan);
-        }
-        place_variables(&module.globals, &mut abi, &mut consts)?;
-        let function = lift::lift_graph(&graph, &lift_options, meter)?;
-        Ok(KernelImage {
-            name: kernel.name_or("the program").to_owned(),
-            registers,
-            shared_bytes,
-            local_bytes,
-            params: kernel.params.as_ref().map(ParamLayout::places),
-            consts,
-            // Of graphics stages all banks are the driver's.
-            compiler_bank: plan.is_none().then_some(COMPILER_BANK),
-            code_address: base,
-            stage: plan.as_ref().map(|plan| plan.layout.clone()),
-            ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
-        })
+        check_entry(base, needs.entry, 4, &kernel.code)?;
+        lift_program(
+            chip,
+            module,
+            kernel,
+            Code::of_file(&kernel.code, base, base.into()),
+            needs,
+            options,
+            meter,
+        )
+    }
+
+    fn lift_at(
+        &self,
+        place: &CodePlace<'_>,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError> {
+        let (code, entry) = place.in_segment(4, options.code_bytes)?;
+        let options = &CodeOptions { raw: true, entry, base: 0, ..options.clone() };
+        let (module, kernel) = (Module::nothing(self.isa()), Kernel::default());
+        let needs = Needs::of(&kernel, options, abi::compute(*self).max_registers);
+        lift_program(*self, &module, &kernel, code, needs, options, meter)
     }
 
     fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String {
@@ -129,6 +101,67 @@ impl crate::Target for Chip {
     fn assemble(&self, text: &str, stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, Target { chip: *self, stage })?.code)
     }
+}
+
+/// Lifts a kernel, or raw words, from `code`.
+fn lift_program(
+    chip: Chip,
+    module: &Module,
+    kernel: &Kernel,
+    code: Code<'_>,
+    needs: Needs,
+    options: &CodeOptions,
+    meter: &Meter,
+) -> Result<KernelImage, LoadError> {
+    let mut abi = abi::compute(chip);
+    let Needs { entry, registers, shared_bytes, mut local_bytes } = needs;
+    let base = if options.raw { options.base } else { 0 };
+    let stage = options.stage.as_ref().filter(|_| options.raw);
+    let mut consts: Vec<ConstPart> = module.shared_consts.iter().chain(&kernel.consts).cloned().collect();
+    // Only the compiler's own bank cannot change under the program.
+    let fixed = fixed_bank(&consts);
+    let banks: Vec<(u8, &[u8])> = fixed.iter().map(|bytes| (COMPILER_BANK as u8, bytes.as_slice())).collect();
+    let mut lift_options = lift::Options {
+        name: kernel.name_or("kernel"),
+        target: Target { chip, stage: stage.map_or(Stage::Compute, |stage| stage.stage) },
+        base,
+        entry,
+        registers: registers.min(abi.max_registers),
+        const_banks: &banks,
+        plan: None,
+        mailbox: 0,
+    };
+    let graph = lift::explore(&code, &lift_options, meter)?;
+    let uses = lift::needs(&graph);
+    if let Some(end) = uses.local.filter(|_| stage.is_some()) {
+        local_bytes = local_bytes.max(end).max(LEAST_LOCAL);
+    }
+    if uses.textures {
+        lift_options.mailbox = local_bytes.next_multiple_of(16);
+        local_bytes = lift_options.mailbox + MAILBOX_BYTES;
+        abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+    }
+    let plan = stage.map(|stage| Plan::new(stage, &uses.uses, local_bytes, stage.stage == Stage::Geometry));
+    let plan = plan.transpose()?;
+    if let Some(plan) = &plan {
+        local_bytes = plan.local_bytes;
+        abi = interface(abi, plan.shared_bytes, local_bytes);
+        lift_options.plan = Some(plan);
+    }
+    place_variables(&module.globals, &mut abi, &mut consts)?;
+    let function = lift::lift_graph(&graph, &lift_options, meter)?;
+    Ok(KernelImage {
+        name: kernel.name_or("the program").to_owned(),
+        registers,
+        shared_bytes,
+        local_bytes,
+        params: kernel.params.as_ref().map(ParamLayout::places),
+        consts,
+        // Of graphics stages all banks are the driver's.
+        compiler_bank: plan.is_none().then_some(COMPILER_BANK),
+        stage: plan.as_ref().map(|plan| plan.layout.clone()),
+        ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
+    })
 }
 
 /// Where device variables are put: above what buffers without an address get.

@@ -4,6 +4,7 @@
 use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};
 
 use super::{Chip, assemble, lift, listing};
+use crate::code::CodeMap;
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
@@ -19,7 +20,7 @@ pub fn image(function: Function, slots: &lift::Slots, chip: Chip, code: &[u8]) -
     KernelImage {
         shared_bytes: lift::DATA_STORE_BYTES,
         aliases: lift::aliases(slots, chip),
-        ..KernelImage::bare(code, function, abi(), |_| 4)
+        ..KernelImage::bare(CodeMap::of_file(code, 0), function, abi(), |_| 4)
     }
 }
 

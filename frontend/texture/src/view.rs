@@ -1,5 +1,6 @@
 //! [`View`]: a texture as an instruction sees it.
 
+use crate::format::{Number, Packing};
 use crate::{Format, Layout};
 
 /// Shape of a texture.
@@ -92,5 +93,20 @@ impl View {
         let part = |size: u32| size.checked_shr(level).unwrap_or(0).max(1);
         let [x, y, z] = self.size;
         [part(x), part(y), if self.kind == Kind::D3 { part(z) } else { 1 }]
+    }
+
+    /// Whether its results are integers, which cannot be filtered. Of a depth with a stencil those components count that sources name, and
+    /// the first of them.
+    pub fn is_integer(&self) -> bool {
+        let Packing::Fields(fields) = self.format.packing else { return self.format.is_integer() };
+        let named = self.sources.iter().filter_map(|source| match source {
+            Source::Component(component) => Some(fields[usize::from(component & 3)]),
+            _ => None,
+        });
+        named
+            .filter(|field| field.bits > 0)
+            .map(|field| matches!(field.number, Number::Uint | Number::Sint))
+            .next()
+            .unwrap_or(false)
     }
 }

@@ -17,6 +17,7 @@ mod frame;
 mod mask_form;
 mod memory;
 pub mod profile;
+mod state;
 mod stats;
 mod warp;
 
@@ -27,6 +28,7 @@ pub use frame::Frame;
 pub use mask_form::{MaskExit, run_mask_function};
 pub use memory::{Denied, WarpMemory};
 pub use profile::Profile;
+pub use state::WarpState;
 pub use stats::Stats;
 pub use warp::{Entry, EntryKind, MAX_STACK, Warp};
 

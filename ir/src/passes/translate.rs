@@ -7,6 +7,10 @@
 //! - adds a constant to an address in the upper window, a second reservation for the addresses from `0xffff800000000000` on;
 //! - asks the runtime for any other address; a lane whose address is not mapped faults there.
 //!
+//! In a *careful* launch, accesses at 32-bit addresses are translated too ([`Translation::narrow`]): the code looks each page up, and the
+//! runtime answers for pages that it does not find in the table. If a device ignores the highest bits of an address, they are
+//! replaced first ([`Translation::ignored`]).
+//!
 //! Atomics are not translated: the runtime executes those outside the window and takes guest addresses.
 
 use crate::entities::{Inst, Value};
@@ -14,14 +18,28 @@ use crate::function::{Function, Imm};
 use crate::opcodes::{MemAccess, Opcode, Space};
 use crate::types::{Scalar, Type};
 
-/// Runs the pass; returns whether anything was translated.
+/// What is translated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Translation {
+    /// Also accesses at 32-bit addresses.
+    pub narrow: bool,
+    /// Bits at the top of a 64-bit address that repeat the bit below them, whatever the guest has there.
+    pub ignored: u32,
+}
+
+/// Translates 64-bit addresses; returns whether anything was translated.
 pub fn run(func: &mut Function) -> bool {
+    run_with(func, Translation::default())
+}
+
+/// Runs the pass; returns whether anything was translated.
+pub fn run_with(func: &mut Function, how: Translation) -> bool {
     let mut changed = false;
     for block in func.block_ids() {
         let insts = std::mem::take(&mut func.block_mut(block).insts);
         let mut list = Vec::with_capacity(insts.len());
         for inst in insts {
-            if let Some((translation, place)) = translation_of(func, inst) {
+            if let Some((translation, place)) = translation_of(func, inst, how, &mut list) {
                 let data = func.inst_mut(inst);
                 data.args[0] = place;
                 if let Imm::Mem(mem) = &mut data.imm {
@@ -37,20 +55,49 @@ pub fn run(func: &mut Function) -> bool {
     changed
 }
 
-/// The translation of an access, with its result; `None` where the access needs none.
-fn translation_of(func: &mut Function, inst: Inst) -> Option<(Inst, Value)> {
+/// The translation of an access, with its result; `None` where the access needs none. Appends what it needs to `before`.
+fn translation_of(
+    func: &mut Function,
+    inst: Inst,
+    how: Translation,
+    before: &mut Vec<Inst>,
+) -> Option<(Inst, Value)> {
     let data = func.inst(inst).clone();
     let op = match data.op {
         Opcode::Load => Opcode::TranslateLoad,
         Opcode::Store => Opcode::TranslateStore,
         _ => return None,
     };
-    let Imm::Mem(mem @ MemAccess { space: Space::Global(_), .. }) = data.imm else { return None };
-    let address = func.ty(*data.args.first()?);
-    if address.scalar != Scalar::I64 {
-        return None;
+    let Imm::Mem(mut mem @ MemAccess { space: Space::Global(_), .. }) = data.imm else { return None };
+    let mut args = data.args.clone();
+    let address = func.ty(*args.first()?);
+    let wide = Type { scalar: Scalar::I64, uniform: address.uniform };
+    let mut make = |func: &mut Function, op: Opcode, args: &[Value], imm: Imm, ty: Type| {
+        let made = func.make_inst(op, args, imm, Some(ty), data.pc);
+        before.push(made);
+        func.inst(made).result
+    };
+    match address.scalar {
+        Scalar::I64 if how.ignored > 0 => {
+            let number = Type { scalar: Scalar::I64, uniform: true };
+            let offset = make(func, Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number)?;
+            let by = make(func, Opcode::Const, &[], Imm::Bits(how.ignored.into()), number)?;
+            let sum = make(func, Opcode::Iadd, &[args[0], offset], Imm::None, wide)?;
+            let up = make(func, Opcode::Ishl, &[sum, by], Imm::None, wide)?;
+            args[0] = make(func, Opcode::Sshr, &[up, by], Imm::None, wide)?;
+            mem.offset = 0;
+        }
+        Scalar::I64 => {}
+        Scalar::I32 if how.narrow => {
+            // The sum has 32 bits, as the guest's address has.
+            let number = Type { scalar: Scalar::I32, uniform: true };
+            let offset = make(func, Opcode::Const, &[], Imm::Bits((mem.offset as u32).into()), number)?;
+            let sum = make(func, Opcode::Iadd, &[args[0], offset], Imm::None, address)?;
+            args[0] = make(func, Opcode::Zext, &[sum], Imm::None, wide)?;
+            mem.offset = 0;
+        }
+        _ => return None,
     }
-    let ty = Type { scalar: Scalar::I64, uniform: address.uniform };
-    let translation = func.make_inst(op, &data.args, Imm::Mem(mem), Some(ty), data.pc);
+    let translation = func.make_inst(op, &args, Imm::Mem(mem), Some(wide), data.pc);
     Some((translation, func.inst(translation).result?))
 }

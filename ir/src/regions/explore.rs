@@ -11,6 +11,7 @@
 //!   an indirect branch;
 //! - if one of these comes after a push and before its pop, the region ends before the push instead;
 //! - accesses to shared memory, and atomics, that could conflict between lanes are not in one region (see [`super::split`]);
+//! - if every region must end soon ([`super::RegionOptions::bounded`]), a loop ends the region;
 //! - a loop that certainly waits for memory to change ends the region, so that a spinning warp returns to the scheduler
 //!   (`waiting.rs`).
 
@@ -163,6 +164,8 @@ pub struct Run {
     pub wave: bool,
     /// A chunk holds whole quads.
     pub by_quads: bool,
+    /// Regions that do not count their steps contain no loops.
+    pub cut_loops: bool,
 }
 
 /// What exploring needs to know of the kernel.
@@ -622,6 +625,9 @@ impl Explorer<'_> {
             let cyclic = component.len() > 1 || succs[component[0]].contains(&component[0]);
             if !cyclic {
                 continue;
+            }
+            if self.facts.run.cut_loops && !self.facts.run.counted {
+                return Err(self.stop_before(plan, &component));
             }
             let mut apart = OrderedAccesses::default();
             for &n in component.iter().filter(|_| !self.facts.run.across) {

@@ -59,6 +59,10 @@ pub struct RegionOptions {
     /// Regions count the warp's steps, so that `max_steps` is exact. If one chunk holds the whole warp, regions keep
     /// the steps left in [`STEPS_SLOT`], and lanes do not diverge in them. Otherwise every region is a single block.
     pub exact_steps: bool,
+    /// Every region ends within bounded time, whatever its loops do. If one chunk holds the whole warp, regions count
+    /// their steps as for `exact_steps`, and leave when they have used what they were given. Otherwise no region
+    /// contains a loop.
+    pub bounded: bool,
     /// The most lanes of a chunk that may contain cross-lane operations. 0: only the smallest warps fit one chunk.
     pub whole_lanes: u32,
     /// Chunks hold whole quads. Then regions may contain operations on quads.
@@ -190,7 +194,8 @@ impl Region {
 
 /// Whether a kernel uses chunks that hold all lanes of a warp, if code can.
 fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter) -> Result<bool, Stopped> {
-    let RegionOptions { lockstep, keep_registers, exact_steps, whole_is_slow, .. } = options;
+    let RegionOptions { lockstep, keep_registers, whole_is_slow, .. } = options;
+    let exact_steps = options.exact_steps || options.bounded;
     if !whole_is_slow {
         return Ok(exact_steps
             || split::lanes_meet(func, wave)
@@ -244,7 +249,7 @@ impl Kernel {
         meter.hold(func.bytes().saturating_sub(before))?;
         let counts = options.count && lane_counts::has_lane_register(&func);
         let lane_slots = counts.then(|| lane_counts::add_slots(&mut func));
-        let steps = (options.exact_steps && whole)
+        let steps = ((options.exact_steps || options.bounded) && whole)
             .then(|| func.add_slot(STEPS_SLOT, Type::uniform(Scalar::I32), SlotInit::Zero));
         let analysis = OnceLock::new();
         let sizes = Sizes::new(&func);
@@ -286,6 +291,7 @@ impl Kernel {
             counted: self.steps.is_some(),
             wave: self.wave,
             by_quads: self.options.by_quads,
+            cut_loops: self.options.bounded,
         };
         let order = self.order.clone();
         let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, taken, meter)?;

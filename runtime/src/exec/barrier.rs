@@ -7,18 +7,33 @@
 
 use warpjit_ir::BarrierSpec;
 
-#[derive(Debug, Clone, Default)]
-struct Barrier {
-    generation: u64,
+/// A barrier's state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Barrier {
+    /// How often it has opened.
+    pub generation: u64,
     /// Arrivals in this generation, by warp: one that ends takes its own with it.
-    arrivals: Vec<u32>,
+    pub arrivals: Vec<u32>,
     /// Arrivals required by the last barrier instruction; `None`: all living warps.
-    wanted: Option<u32>,
+    pub wanted: Option<u32>,
     /// By warp: the last generation it arrived in or saw the end of.
-    seen: Vec<u64>,
+    pub seen: Vec<u64>,
 }
 
+/// More generations than any barrier has, and more arrivals: sums of them do not overflow.
+const MOST_GENERATIONS: u64 = 1 << 56;
+const MOST_ARRIVALS: u64 = 1 << 24;
+
 impl Barrier {
+    /// Whether it can be one of a block of `warps` warps.
+    pub fn is_sound(&self, warps: usize) -> bool {
+        self.arrivals.len() == warps
+            && self.seen.len() == warps
+            && self.generation <= MOST_GENERATIONS
+            && self.arrivals.iter().map(|&count| u64::from(count)).sum::<u64>() <= MOST_ARRIVALS
+            && self.seen.iter().all(|&seen| seen <= self.generation)
+    }
+
     fn open_if_full(&mut self, living: u32) {
         let arrived: u32 = self.arrivals.iter().sum();
         if arrived > 0 && arrived >= self.wanted.unwrap_or(living) {
@@ -39,6 +54,16 @@ impl Barriers {
     /// Barriers of a block of `warps` warps; nobody has arrived anywhere.
     pub fn new(warps: usize) -> Self {
         Barriers { list: Vec::new(), warps }
+    }
+
+    /// The barriers that have been used, by number.
+    pub fn list(&self) -> &[Barrier] {
+        &self.list
+    }
+
+    /// Replaces their state; each must be sound for the block.
+    pub fn set(&mut self, list: &[Barrier]) {
+        self.list = list.to_vec();
     }
 
     /// Forgets all arrivals.

@@ -12,9 +12,12 @@ use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Frame, Warp};
 
+#[path = "block_state.rs"]
+mod state;
 #[path = "together.rs"]
 mod together;
 
+pub use state::{BlockState, Portable, WarpWords};
 pub use together::InLaunch;
 
 /// Length of a warp's time slice, in warp instructions.
@@ -330,6 +333,9 @@ impl RunningBlock {
                     Ok(None) => return Turn::Stopped,
                     Err(fault) => return Turn::Faulted(fault),
                 }
+                if plan.may_pause && self.living > 0 && patience.is_paused() {
+                    return Turn::Suspended;
+                }
             }
             if self.living == 0 {
                 return Turn::Done;
@@ -377,7 +383,8 @@ impl RunningBlock {
                 Step::Stopped => return Ok(None),
             };
             let goes_on = self.settle(number, flow, stepper)?;
-            if !goes_on || steps >= WARP_SLICE {
+            let pauses = plan.may_pause && patience.pause();
+            if !goes_on || pauses || steps >= WARP_SLICE {
                 return Ok(Some(steps));
             }
             let at = self.warps[number].warp.block;

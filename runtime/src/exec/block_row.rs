@@ -75,7 +75,7 @@ impl RowRunner {
         let frames = known.frames();
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
         let (shared, whole) = (plan.shared.len(), plan.all_lanes());
-        let look = BlockLook { frames: &words, shared, whole, threads: plan.block };
+        let look = BlockLook { frames: &words, shared, whole, threads: plan.size };
         let versions = stepper.row_versions();
         let (code, is_own) = stepper.code_for_rows(look)?;
         let firsts: Vec<Frame> = frames.into_iter().cloned().collect();
@@ -101,12 +101,12 @@ impl RowRunner {
     ) -> (Option<RowRunner>, RowEnd) {
         let plan = launch.plan;
         let first = plan.coordinates(blocks.start)[0];
-        let left = u64::from(plan.grid[0] - first).min(blocks.end - blocks.start) as u32;
+        let left = plan.row_left(blocks.start).min(blocks.end - blocks.start) as u32;
         self.block.stand_for(plan, launch.tiers, blocks.start, &mut self.firsts);
         if self.code.copies_shared() {
             self.shared.copy_from_slice(self.block.shared_with_slack());
         }
-        let linear_more = (blocks.start as u32).wrapping_sub(first);
+        let linear_more = (plan.linear(blocks.start) as u32).wrapping_sub(first);
         let Some(mut view) = self.block.view(plan, launch.memory) else {
             let end = RowEnd { blocks: u64::from(left), steps: (0, 0), next: NextBlock::None };
             return (Some(self), end);

@@ -25,6 +25,7 @@ use warpjit_backend::{
 };
 use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
 use warpjit_ir::meter::Spent;
+use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -36,6 +37,7 @@ use warpjit_ir::{
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
+use crate::exec::carried;
 use crate::exec::memory::Rights;
 use crate::exec::tiers::Limits;
 use crate::fork::{self, Guard, Mutex};
@@ -293,6 +295,12 @@ impl Jit {
         Ok(jit)
     }
 
+    /// Bytes of compiled code, and of what is kept for each block.
+    pub fn bytes_used(&self) -> usize {
+        let of_block = size_of::<Mutex<Versions>>() + size_of::<AtomicU32>() + size_of::<AtomicBool>();
+        self.memory.used_bytes() + self.versions.len() * of_block
+    }
+
     /// Time in which at least one thread of a launch was compiling.
     pub fn compile_time(&self) -> Duration {
         lock(&self.compiling).total
@@ -495,10 +503,15 @@ impl Jit {
     /// Adapts a region to the launch's global memory: replaces accesses through windows, and adds address translations.
     /// `false` if code does not support one of the windows; the interpreter runs the region then.
     fn locate_memory(&self, region: &mut Region) -> bool {
-        if self.variant.translate {
-            translate::run(&mut region.mask);
+        if !self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds)) {
+            return false;
         }
-        self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds))
+        if self.variant.translate {
+            let narrow = self.variant.checked_memory;
+            let how = Translation { narrow, ignored: self.variant.ignored_bits };
+            translate::run_with(&mut region.mask, how);
+        }
+        true
     }
 
     /// Places the backend's code into executable memory. The caller fills in the rest.
@@ -750,10 +763,12 @@ impl Compiled {
     ) -> RegionFlow {
         match result {
             backend::FAULT if context.device_fault.is_some() => {
+                carried::throw_again();
                 let fault = context.device_fault.take().expect("looked at");
                 RegionFlow::Fault(interp::fault_of_device(context.fault.pc, fault))
             }
             backend::FAULT => {
+                carried::throw_again();
                 let (space, bytes, store) = access_of(&context.fault);
                 let denied = |address| rights.first_denied(space, address, bytes, store);
                 RegionFlow::Fault(fault_of(&context.lowest_fault(denied)))

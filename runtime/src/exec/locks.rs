@@ -16,6 +16,14 @@ impl Locks {
         part.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// The words that are locked, in order.
+    pub fn taken(&self) -> Vec<u64> {
+        let mut all: Vec<u64> =
+            (0..16).flat_map(|n| self.part(4 * n).iter().copied().collect::<Vec<_>>()).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Tries to take the lock of a word; whether that worked.
     pub fn take(&self, address: u64) -> bool {
         self.part(address).insert(address & !3)

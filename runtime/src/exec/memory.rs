@@ -2,6 +2,8 @@
 
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
+use std::any::Any;
+use warpjit_ir::device::ServeAt;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::lines::{LINE_BYTES, Lines};
 use warpjit_ir::passes::windows;
@@ -55,6 +57,11 @@ impl Shared {
         &mut self.bytes[..self.size]
     }
 
+    /// The locks, one bit for each 32-bit word.
+    pub fn locks(&mut self) -> &mut [u64] {
+        &mut self.locks
+    }
+
     fn lock_bit(&mut self, address: u64) -> Option<(&mut u64, u64)> {
         let word = address / 4;
         let place = self.locks.get_mut(usize::try_from(word / 64).ok()?)?;
@@ -96,6 +103,12 @@ impl Local {
     /// The same, to write them.
     pub fn words_mut(&mut self) -> &mut [Word] {
         self.bytes.as_chunks_mut().0
+    }
+
+    /// All words as bytes, without the slack.
+    pub fn contents(&mut self) -> &mut [u8] {
+        let bytes = self.size.next_multiple_of(4) * self.lanes;
+        &mut self.bytes[..bytes]
     }
 
     /// For compiled code: start, and bytes of a lane. The slack after the end is accessible too.
@@ -325,6 +338,7 @@ impl WarpMemory for View<'_> {
             memory: self.memory,
             lanes: self.local.lanes,
             local: &mut self.local.bytes,
+            is_compiled: false,
         };
         (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: &mut access })
     }
@@ -341,6 +355,8 @@ pub struct Device<'a> {
     pub local: &'a mut [u8],
     /// Lanes of the warp.
     pub lanes: usize,
+    /// Whether compiled code calls: then code may serve it.
+    pub is_compiled: bool,
 }
 
 impl DeviceAccess for Device<'_> {
@@ -348,6 +364,15 @@ impl DeviceAccess for Device<'_> {
         let at = address as usize / 4 * 4 * self.lanes + lane as usize * 4;
         let word = self.local.get(at..at + 4);
         word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
+    }
+
+    fn locals(&self, lane: u32, address: u32, words: &mut [u32]) {
+        let first = address as usize / 4 * self.lanes + lane as usize;
+        let places = (first..).step_by(self.lanes.max(1));
+        let local = self.local.as_chunks::<4>().0;
+        for (word, at) in words.iter_mut().zip(places) {
+            *word = local.get(at).map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        }
     }
 
     fn set_local(&mut self, lane: u32, address: u32, value: u32) {
@@ -396,5 +421,18 @@ impl DeviceAccess for Device<'_> {
 
     fn textures(&self) -> &TextureTables {
         &self.plan.textures
+    }
+
+    fn serve(
+        &mut self,
+        at: ServeAt,
+        words: &[u32],
+        describe: &mut dyn FnMut(&TextureTables) -> Option<Box<dyn Any>>,
+    ) -> bool {
+        if !self.is_compiled {
+            return false;
+        }
+        let Device { plan, memory, ref mut local, lanes, .. } = *self;
+        plan.samplers.serve(memory, local, lanes, at, words, &mut || describe(&plan.textures))
     }
 }

@@ -18,11 +18,18 @@ use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
-use crate::{CancelToken, Memory, Progress};
+use crate::{CancelToken, Memory, Progress, SaveToken};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use warpjit_ir::Function;
+
+#[path = "pausing.rs"]
+mod pausing;
+
+pub use pausing::LaunchState;
+use pausing::{Left, Paused};
 
 /// Most blocks suspended at a time. No chip has more resident blocks.
 const MOST_SUSPENDED: usize = 256;
@@ -46,6 +53,8 @@ pub struct Outcome {
     pub last: Option<Box<RunningBlock>>,
     /// Whether the launch was cancelled before it ended.
     pub cancelled: bool,
+    /// The state of the launch, if it was stopped to be saved.
+    pub saved: Option<LaunchState>,
 }
 
 /// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
@@ -118,6 +127,13 @@ pub struct Scheduler<'a> {
     /// Index of the lowest block that has faulted.
     faulted: AtomicU64,
     done: Alone<AtomicU64>,
+    /// Blocks that had ended before a launch was saved that this one goes on with.
+    done_before: u64,
+    /// What may pause the launch, and the kernel as it was lifted.
+    save: Option<(&'a SaveToken, &'a Function)>,
+    /// Blocks below `next` that are left to start, and whether there are any.
+    left: Left,
+    has_left: AtomicBool,
     cancelled: AtomicBool,
     outcome: Mutex<Outcome>,
     /// The process that it was made in.
@@ -147,6 +163,14 @@ impl Patience for OfBlock<'_, '_> {
 
     fn is_late(&self) -> bool {
         self.scheduler.faulted.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    fn pause(&self) -> bool {
+        self.scheduler.count_and_ask()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.scheduler.is_paused()
     }
 }
 
@@ -210,6 +234,10 @@ impl<'a> Scheduler<'a> {
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
             done: Alone(AtomicU64::new(0)),
+            done_before: 0,
+            save: None,
+            left: Left::default(),
+            has_left: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             outcome: Mutex::default(),
             process: fork::generation(),
@@ -283,12 +311,20 @@ impl<'a> Scheduler<'a> {
         self.progress = progress;
     }
 
-    /// Runs all blocks.
-    pub fn run(self, pool: &Pool, watch: Watch) -> Outcome {
-        pool.run(self.threads - 1, &|| self.work(watch));
+    /// Runs all blocks, or until it is paused.
+    pub fn run(mut self, pool: &Pool, watch: Watch) -> Outcome {
+        let saved = loop {
+            pool.run(self.threads - 1, &|| self.work(watch));
+            match self.look_at_pause(watch) {
+                Paused::No => break None,
+                Paused::GoOn => {}
+                Paused::Here(state) => break Some(state),
+            }
+        };
         let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcome.blocks = self.done.0.into_inner();
         outcome.cancelled = self.cancelled.into_inner();
+        outcome.saved = saved;
         outcome
     }
 
@@ -378,6 +414,9 @@ impl<'a> Scheduler<'a> {
             }
         }
         self.tell_done(done);
+        if self.plan.may_pause {
+            self.give_up(fresh.blocks);
+        }
         let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let spare = vectors.spare;
@@ -396,7 +435,7 @@ impl<'a> Scheduler<'a> {
         if count == 0 {
             return;
         }
-        let before = self.done.0.fetch_add(count, Ordering::Relaxed);
+        let before = self.done.0.fetch_add(count, Ordering::Relaxed) + self.done_before;
         let done = before + count;
         if let Some(progress) = self.progress {
             let all = self.plan.blocks.end - self.plan.blocks.start;
@@ -407,6 +446,12 @@ impl<'a> Scheduler<'a> {
                 assert!(self.process == fork::generation(), "a child of fork cannot go on with a launch");
             }
         }
+    }
+
+    /// Adds what a block has executed that is not run to its end.
+    fn add_steps(&self, (warps, threads): (u64, u64)) {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.steps = (outcome.steps.0 + warps, outcome.steps.1 + threads);
     }
 
     fn fail(&self, index: u64, fault: BlockFault) {
@@ -455,6 +500,12 @@ impl<'a> Scheduler<'a> {
 
     /// Claims blocks for a thread whose batch is empty.
     fn fill(&self, stock: &mut Stock) {
+        if stock.blocks.is_empty()
+            && let Some(blocks) = self.take_left(u64::MAX)
+        {
+            stock.blocks = blocks;
+            return;
+        }
         stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
@@ -468,6 +519,9 @@ impl<'a> Scheduler<'a> {
         done: &mut u64,
     ) {
         loop {
+            if self.plan.may_pause && self.count_and_ask() {
+                return;
+            }
             self.fill(stock);
             if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() == Way::Lanes {
                 return;
@@ -560,7 +614,7 @@ impl<'a> Scheduler<'a> {
         if self.limited {
             // Take the room first, then the block. So blocks start in order, as on the hardware, and a block may wait
             // for lower ones.
-            if self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
+            if self.all_have_started() {
                 return Fresh::None;
             }
             if spare.is_none() {
@@ -569,7 +623,10 @@ impl<'a> Scheduler<'a> {
                     return Fresh::NoRoom;
                 }
             }
-            stock.take_one(&self.next.0, self.plan.blocks.end);
+            match self.take_left(1) {
+                Some(blocks) => stock.blocks = blocks,
+                None => stock.take_one(&self.next.0, self.plan.blocks.end),
+            }
         } else {
             self.fill(stock);
         }
@@ -577,7 +634,7 @@ impl<'a> Scheduler<'a> {
         if self.is_pointless(index) {
             // All blocks after it are pointless too.
             stock.blocks = index..index;
-            self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
+            self.start_no_more();
             return Fresh::None;
         }
         Fresh::Block(match spare.take() {
@@ -605,6 +662,10 @@ impl<'a> Scheduler<'a> {
         prefer_fresh: bool,
     ) -> Option<Box<RunningBlock>> {
         loop {
+            if self.plan.may_pause && self.is_paused() {
+                self.leave();
+                return None;
+            }
             let waiting = self.waiting.load(Ordering::Relaxed);
             let mut no_room = false;
             if waiting == 0 || prefer_fresh && waiting < self.most_suspended {
@@ -623,10 +684,7 @@ impl<'a> Scheduler<'a> {
                 drop(queue);
                 match block {
                     Some(block) if self.is_pointless(block.index) => {
-                        let steps = block.steps();
-                        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-                        outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
-                        drop(outcome);
+                        self.add_steps(block.steps());
                         self.give_back(&mut Some(block));
                         continue;
                     }
@@ -638,7 +696,7 @@ impl<'a> Scheduler<'a> {
             if no_room {
                 // The room is taken by blocks that run or have been suspended meanwhile. This thread still has a block
                 // to start, so it counts as busy.
-                let left = || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
+                let left = || !self.all_have_started() && !self.is_paused();
                 while queue.suspended.is_empty() && !self.plan.segments.have_room() && left() {
                     queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 }

@@ -9,8 +9,10 @@
 //! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
 use super::setup::Needs;
+use crate::cache::digest::{BYTES, Digest};
 use crate::memory::{Lease, Leased};
 use crate::{Access, Error, Memory};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
 
@@ -25,6 +27,8 @@ pub struct Segments {
     free: Arc<Mutex<Vec<u32>>>,
     /// What is mapped.
     leased: Option<Leased>,
+    /// A digest of all contents, if they have been noted.
+    noted: Option<[u8; BYTES]>,
 }
 
 #[derive(Debug)]
@@ -33,6 +37,8 @@ struct Segment {
     address: u64,
     writable: bool,
     contents: Vec<u8>,
+    /// Bytes of the contents, if they have been noted.
+    bytes: u64,
     /// Bytes for each warp, if the segment is divided among warps.
     stride: Option<u32>,
     /// The memory is the guest's own.
@@ -44,6 +50,13 @@ struct Segment {
 pub struct Place {
     number: u32,
     free: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Place {
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
 }
 
 impl Drop for Place {
@@ -86,6 +99,7 @@ impl Segments {
                 address: segment.address,
                 writable: segment.writable,
                 contents: vec![0; bytes as usize],
+                bytes: 0,
                 stride,
                 ring: matches!(segment.size, SegmentSize::Ring(_)),
             });
@@ -171,6 +185,81 @@ impl Segments {
     pub fn take_place(&self) -> Option<Place> {
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(Place { number, free: self.free.clone() })
+    }
+
+    /// Takes this place, if it is free: that of a block that has been saved.
+    pub fn take_numbered_place(&self, number: u32) -> Option<Place> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = free.iter().position(|&other| other == number)?;
+        free.remove(at);
+        Some(Place { number, free: self.free.clone() })
+    }
+
+    /// Notes what they contain, before it is mapped, for a launch that is to be saved or was.
+    pub fn note(&mut self) {
+        let mut digest = Digest::new();
+        for segment in &mut self.list {
+            segment.bytes = segment.contents.len() as u64;
+            segment.contents.hash(&mut digest);
+        }
+        self.noted = Some(digest.value());
+    }
+
+    /// Adds the segments, whose contents have been noted, to a digest.
+    pub fn digest(&self, into: &mut impl Hasher) {
+        for segment in &self.list {
+            (segment.address, segment.writable, segment.bytes, segment.stride, segment.ring).hash(into);
+        }
+        (self.ring_blocks, self.noted).hash(into);
+    }
+
+    /// The segments whose contents belong to a saved launch, each with its address and bytes: those that the guest may have
+    /// changed. With a place, the block's parts of those that are divided among warps; without one, all others.
+    fn kept(&self, place: Option<&Place>, warps: u32) -> impl Iterator<Item = (u64, u64)> {
+        let mapped = self.list.iter().filter(|segment| segment.writable && !segment.ring);
+        mapped.filter_map(move |segment| match (segment.stride, place) {
+            (None, None) => Some((segment.address, segment.bytes)),
+            (Some(stride), Some(place)) => {
+                let bytes = u64::from(stride) * u64::from(warps);
+                Some((segment.address + bytes * u64::from(place.number), bytes))
+            }
+            _ => None,
+        })
+    }
+
+    /// Bytes of [`Segments::contents`].
+    pub fn kept_bytes(&self, place: Option<&Place>, warps: u32) -> u64 {
+        self.kept(place, warps).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// What the guest has in the segments: in a block's place in those that are divided among warps, or in all others.
+    pub fn contents(&self, memory: &Memory, place: Option<&Place>, warps: u32) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (address, bytes) in self.kept(place, warps) {
+            let start = all.len();
+            all.resize(start + bytes as usize, 0);
+            // Cannot fail: the segment is mapped.
+            let _ = memory.read(address, &mut all[start..]);
+        }
+        all
+    }
+
+    /// Puts back what [`Segments::contents`] has given, which must have [`Segments::kept_bytes`].
+    pub fn put_back(&self, memory: &Memory, place: Option<&Place>, warps: u32, mut contents: &[u8]) {
+        for (address, bytes) in self.kept(place, warps) {
+            let (own, rest) = contents.split_at((bytes as usize).min(contents.len()));
+            contents = rest;
+            for (at, part) in (address..).step_by(8).zip(own.chunks(8)) {
+                let mut word = [0; 8];
+                word[..part.len()].copy_from_slice(part);
+                let value = u64::from_le_bytes(word);
+                // Cannot fail: the segment is mapped and writable.
+                let _ = match part.len() {
+                    8 => memory.store(at, 8, value),
+                    count => (0..count as u64).try_for_each(|n| memory.store(at + n, 1, value >> (8 * n))),
+                };
+            }
+        }
     }
 
     /// Zeroes the memory of a place.

@@ -1,11 +1,14 @@
 //! Checks a launch and turns it into a [`Plan`]: everything that blocks start with. An invalid launch is an error here.
 
 use super::locks::Locks;
+use super::parts::{Part, parts};
+use super::samplers::Samplers;
 use super::segments::Segments;
 use crate::memory::window::Windows;
 use crate::stage::StageRun;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
@@ -76,6 +79,8 @@ pub struct Needs<'a> {
     pub compiler_bank: Option<u32>,
     /// Registers that do not correspond to one slot each.
     pub aliases: &'a [RegisterAlias],
+    /// Words of user data that the code depends on.
+    pub known_user_data: &'a [(u8, u32)],
 }
 
 /// A checked launch, with everything that its blocks start with.
@@ -83,8 +88,16 @@ pub struct Needs<'a> {
 pub struct Plan {
     /// Blocks along each axis.
     pub grid: [u32; 3],
-    /// Threads of a block along each axis.
+    /// Threads of a block along each axis, as guests are told.
     pub block: [u32; 3],
+    /// The parts of the grid that are to run, and the one that is described here.
+    pub parts: Vec<Part>,
+    /// Coordinates of the first block of the grid and of the part, and blocks along each axis of the part.
+    start: [u32; 3],
+    first: [u32; 3],
+    pub extent: [u32; 3],
+    /// Threads of a block of the part along each axis.
+    pub size: [u32; 3],
     /// Threads of a block.
     pub threads: u32,
     /// Lanes of a warp.
@@ -115,10 +128,14 @@ pub struct Plan {
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// What the launch says about textures.
     pub textures: TextureTables,
+    /// Code for samplers.
+    pub samplers: Samplers,
     /// Warp instructions of one warp before it times out.
     pub max_steps: u64,
     /// The batch, if the program is of a graphics stage. Then blocks are single warps.
     pub stage: Option<StageRun>,
+    /// Whether somebody may ask that the launch stop to be saved ([`Launch::save`]).
+    pub may_pause: bool,
 }
 
 fn product(axes: [u32; 3]) -> u64 {
@@ -241,6 +258,18 @@ impl Plan {
                 )));
             }
         }
+        let (grid_start, last) = match &stage {
+            None => (launch.grid_start, last_block(launch)?),
+            Some(_) => ([0; 3], block),
+        };
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let (end, most) = (u64::from(grid_start[axis]) + u64::from(grid[axis]), abi.max_grid[axis]);
+            if end > most.into() {
+                return Err(Error::Launch(format!(
+                    "grid {grid:?} from {grid_start:?} on ends at {end} along {name}, allowed are {most}"
+                )));
+            }
+        }
         let total = product(grid);
         let blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
@@ -285,6 +314,11 @@ impl Plan {
         let mut plan = Plan {
             grid,
             block,
+            parts: parts(grid, block, last, &blocks),
+            start: grid_start,
+            first: grid_start,
+            extent: grid,
+            size: block,
             threads,
             lanes: abi.warp_lanes,
             full_warps: abi.full_warps,
@@ -300,8 +334,10 @@ impl Plan {
             user_data: user_data(needs, function, launch)?,
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             textures: launch.textures.clone(),
+            samplers: Samplers::default(),
             max_steps: launch.max_steps,
             stage,
+            may_pause: launch.save.is_some(),
         };
         let mut banks = consts;
         let mut put = |plan: &mut Plan, space: Space, offset: usize, bytes: &[u8]| {
@@ -343,10 +379,49 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Adds to a digest everything that blocks start with and that tells what they find. What is the host's is left out.
+    pub fn digest(&self, into: &mut impl Hasher) {
+        (self.grid, self.block, self.threads, self.lanes, self.full_warps, self.warps).hash(into);
+        (&self.blocks, &self.shared, self.local_bytes, &self.user_data, &self.slots).hash(into);
+        for field in &self.block_fields {
+            (field.space, field.offset, field.bytes, field.value).hash(into);
+        }
+        self.consts.iter().for_each(|bank| match bank {
+            Bank::Empty => 0u8.hash(into),
+            Bank::Filled(bytes) => bytes.hash(into),
+        });
+        self.windows.digest(into);
+        self.segments.digest(into);
+        // Plain data of numbers, whose text says all of it.
+        format!("{:?}", self.textures).hash(into);
+    }
+
+    /// Describes another part of the grid.
+    pub fn go_to(&mut self, part: &Part) {
+        self.first = std::array::from_fn(|axis| self.start[axis] + part.first[axis]);
+        (self.extent, self.size, self.blocks) = (part.extent, part.size, part.blocks.clone());
+        self.threads = product(part.size) as u32;
+        self.warps = self.threads.div_ceil(self.lanes);
+    }
+
     /// Coordinates of a block.
     pub fn coordinates(&self, block: u64) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(u64::from);
-        [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
+        let [x, y, _] = self.extent.map(u64::from);
+        let own = [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32];
+        std::array::from_fn(|axis| self.first[axis] + own[axis])
+    }
+
+    /// The blocks of the part from a block to the end of its row.
+    pub fn row_left(&self, block: u64) -> u64 {
+        let x = u64::from(self.extent[0]);
+        x - block % x
+    }
+
+    /// The index of a block in the whole grid.
+    pub fn linear(&self, block: u64) -> u64 {
+        let at = self.coordinates(block);
+        let [x, y, z] = std::array::from_fn(|axis| u64::from(at[axis] - self.start[axis]));
+        x + u64::from(self.grid[0]) * (y + u64::from(self.grid[1]) * z)
     }
 
     /// Writes the initial shared memory of a block.
@@ -384,7 +459,7 @@ impl Plan {
     /// the same lane patterns as the others.
     fn behind_last(&self, thread: u32, axis: u8) -> u32 {
         let last = self.threads - 1;
-        let more = self.block.iter().position(|&n| n > 1).unwrap_or(0);
+        let more = self.size.iter().position(|&n| n > 1).unwrap_or(0);
         let own = self.builtin(Builtin::Tid(axis), 0, 0, last);
         if usize::from(axis) == more { own + (thread - last) } else { own }
     }
@@ -393,7 +468,7 @@ impl Plan {
     /// where possible.
     #[inline]
     fn place_of(&self, thread: u32, axis: u8) -> u32 {
-        let [x, y, _] = self.block;
+        let [x, y, _] = self.size;
         let row = |thread: u32| if thread < x { 0 } else { thread / x };
         match axis {
             0 if thread < x => thread,
@@ -418,7 +493,7 @@ impl Plan {
             Builtin::WarpId => warp,
             Builtin::NumWarps => self.warps,
             Builtin::LinearTid => thread,
-            Builtin::LinearCtaid => block as u32,
+            Builtin::LinearCtaid => self.linear(block) as u32,
             Builtin::Launched(half) => (self.launched(warp) >> (32 * u32::from(half & 1))) as u32,
             Builtin::GridThreads(n) => axis(self.grid, n).wrapping_mul(axis(self.block, n)),
             Builtin::Axes => {
@@ -430,6 +505,22 @@ impl Plan {
     }
 }
 
+/// The sizes of the last blocks along each axis.
+fn last_block(launch: &Launch) -> Result<[u32; 3], Error> {
+    let mut last = launch.block;
+    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        let own = launch.last_block[axis];
+        if own > last[axis] {
+            return Err(Error::Launch(format!(
+                "the last blocks along {name} have {own} threads, all others {}",
+                last[axis]
+            )));
+        }
+        last[axis] = if own == 0 { last[axis] } else { own };
+    }
+    Ok(last)
+}
+
 /// Checks that the launch gives no more user data than the program takes.
 fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
     if launch.user_data.is_empty() {
@@ -439,10 +530,19 @@ fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<
         SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
         _ => None,
     });
-    let most = numbers.max().unwrap_or(0);
+    let known = needs.known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+    let most = numbers.chain(known).max().unwrap_or(0);
     let (given, name) = (launch.user_data.len(), needs.name);
     if given > most {
         return Err(Error::Launch(format!("{given} words of user data, {name} takes {most}")));
+    }
+    for &(number, known) in needs.known_user_data {
+        let given = launch.user_data.get(usize::from(number)).copied().unwrap_or(known);
+        if given != known {
+            return Err(Error::Launch(format!(
+                "word {number} of user data is {given:#x}, {name} was loaded for {known:#x}"
+            )));
+        }
     }
     Ok(launch.user_data.clone())
 }

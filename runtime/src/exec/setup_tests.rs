@@ -50,6 +50,7 @@ fn needs(abi: &KernelAbi) -> Needs<'_> {
         consts: &[],
         compiler_bank: Some(1),
         aliases: &[],
+        known_user_data: &[],
     }
 }
 

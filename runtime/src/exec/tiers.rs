@@ -2,6 +2,7 @@
 //! regions: it enters them, and executes their terminators on the warp's divergence stack.
 
 use super::background::Background;
+use super::carried;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
@@ -26,7 +27,7 @@ use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, DeviceCall, Function, Scalar, Slot, Terminator};
+use warpjit_ir::{Block, DeviceCall, DeviceFault, Function, Scalar, Slot, Terminator};
 
 #[path = "midway.rs"]
 mod midway;
@@ -194,6 +195,11 @@ impl Tiers {
         self.jit.as_ref().map_or_else(Default::default, |jit| (jit.compile_time(), jit.background_time()))
     }
 
+    /// Bytes of host memory that it takes, by the sizes of its parts: the kernel twice, as IR and for the interpreter, and compiled code.
+    pub fn bytes_used(&self) -> usize {
+        2 * self.kernel.func.bytes() + self.jit.as_ref().map_or(0, |jit| jit.bytes_used())
+    }
+
     /// Number of regions loaded from the cache.
     pub fn loaded(&self) -> u64 {
         self.jit.as_ref().map_or(0, |jit| jit.loaded())
@@ -231,6 +237,9 @@ const PATIENCE_BEHIND: Duration = Duration::from_millis(20);
 const MOST_CREDIT: i32 = 64;
 /// Back edges between two polls.
 const FUEL: i64 = 1 << 16;
+/// Warp instructions that a region may execute before it returns to the driver, if it counts them and the launch may be
+/// paused.
+const PAUSE_STEPS: u64 = 1 << 20;
 /// Polls that a region may take after a higher block has faulted.
 const LATE_LOOKS: u32 = 1 << 10;
 
@@ -240,6 +249,15 @@ pub trait Patience {
     fn stop(&self) -> bool;
     /// Whether a higher block has faulted, so that this one gets a limited time.
     fn is_late(&self) -> bool;
+    /// Asked wherever a warp has reached the end of a block or region, if the launch may be paused ([`Plan::may_pause`]):
+    /// whether it is to stop there, to be saved.
+    fn pause(&self) -> bool {
+        false
+    }
+    /// Whether [`Patience::pause`] has said so.
+    fn is_paused(&self) -> bool {
+        false
+    }
 }
 
 /// A thread's record of the region that starts at a block.
@@ -298,7 +316,9 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     let memory = poll.memory;
-    context.each_atomic(|x| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
+    context.each_atomic(|x| {
+        carried::catch(|| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok()).flatten()
+    });
 }
 
 /// Called by compiled code for a device call.
@@ -311,9 +331,13 @@ unsafe extern "C" fn call_device(context: *mut Context) {
     let bytes = (context.local_bytes as usize).next_multiple_of(4) * count;
     // SAFETY: the context's local memory is the warp's, of that size, and nothing else uses it while its code waits for this call.
     let local = unsafe { std::slice::from_raw_parts_mut(context.local_base, bytes) };
-    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count };
+    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count, is_compiled: true };
     let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: &mut access };
-    let fault = (site.callee.run)(&mut call).err();
+    let lane = lanes.trailing_zeros();
+    let done = carried::catch(|| (site.callee.run)(&mut call));
+    // The panic is thrown where this fault arrives.
+    let fault = done.unwrap_or(Err(DeviceFault::Memory { lane, address: 0, store: false }));
+    let fault = fault.err();
     context.end_device_call(fault);
 }
 
@@ -331,12 +355,12 @@ impl Translator for Translations<'_> {
     fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8> {
         // SAFETY: the bounce is eight bytes of the context, aligned, that nothing else uses meanwhile.
         let bounce = unsafe { AtomicU64::from_ptr(access.bounce.cast()) };
-        self.0.translate(access.address, access.bytes, access.value, bounce).ok()
+        carried::catch(|| self.0.translate(access.address, access.bytes, access.value, bounce).ok()).flatten()
     }
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {
         // Cannot fail: the address has been translated, so it is mapped.
-        let _ = self.0.guest_store(address, bytes, value);
+        let _ = carried::catch(|| self.0.guest_store(address, bytes, value));
     }
 }
 
@@ -395,6 +419,8 @@ pub struct Stepper<'a> {
     context: Box<Context>,
     entries: Vec<Entry>,
     rights: Rights<'a>,
+    /// The most instructions that a warp is given for a region.
+    most_given: u64,
     /// Frame offset of the slot with the instructions that a warp has left, if regions count them.
     steps_at: Option<u32>,
     threads: (u64, u64),
@@ -463,6 +489,7 @@ impl<'a> Stepper<'a> {
             context,
             entries,
             rights: Rights { plan, memory },
+            most_given: if plan.may_pause { PAUSE_STEPS } else { i32::MAX as u64 },
             steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
             counts: watch.count,
@@ -527,10 +554,10 @@ impl<'a> Stepper<'a> {
     }
 
     /// Instruction budget for the next region of a warp that has executed `taken` instructions: the rest of
-    /// `max_steps`, capped at `i32::MAX`.
+    /// `max_steps`, or what is given at a time if that is less.
     fn steps_given(&self, taken: u64) -> u64 {
         let most = if self.scratch.max_steps == 0 { u64::MAX } else { self.scratch.max_steps };
-        most.saturating_sub(taken).min(i32::MAX as u64)
+        most.saturating_sub(taken).min(self.most_given)
     }
 
     /// Writes the instruction budget for a warp's next region, given that it has executed `taken` instructions.
@@ -753,7 +780,7 @@ impl<'a> Stepper<'a> {
                 .tiers
                 .jit
                 .as_ref()
-                .is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()), self.cancel)))
+                .is_some_and(|jit| jit.rows_need_a_run((plan.size, plan.all_lanes()), self.cancel)))
         .into()
     }
 
@@ -845,6 +872,9 @@ impl<'a> Stepper<'a> {
         };
         entry.last = found;
         if max_steps != 0 && warp.steps + entry.versions[found].steps() > max_steps {
+            return None;
+        }
+        if self.rights.plan.may_pause && entry.versions[found].steps() > self.most_given {
             return None;
         }
         if fresh {

@@ -30,6 +30,19 @@ pub struct InLaunch<'a> {
     pub patience: &'a dyn Patience,
 }
 
+/// Does not let a launch pause.
+struct Unpaused<'a>(&'a dyn Patience);
+
+impl Patience for Unpaused<'_> {
+    fn stop(&self) -> bool {
+        self.0.stop()
+    }
+
+    fn is_late(&self) -> bool {
+        self.0.is_late()
+    }
+}
+
 impl Resident {
     /// Whether the warp runs with the group at a block. `whole`: the group is all living warps, whatever position their
     /// own state has.
@@ -138,7 +151,8 @@ impl RunningBlock {
                         return Some(Turn::Stopped);
                     }
                     let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
-                    if waits || *spent >= BLOCK_SLICE {
+                    let pauses = launch.plan.may_pause && launch.patience.pause();
+                    if waits || pauses || *spent >= BLOCK_SLICE {
                         self.land(at, steps, true, stepper);
                         return Some(Turn::Suspended);
                     }
@@ -172,6 +186,9 @@ impl RunningBlock {
             calls.clear();
             if let Some(turn) = parted {
                 return Some(turn);
+            }
+            if launch.plan.may_pause && launch.patience.pause() && self.living > 0 {
+                return Some(Turn::Suspended);
             }
             if *spent >= BLOCK_SLICE {
                 // The slice ends after the other groups have run.
@@ -377,12 +394,13 @@ impl RunningBlock {
         number: usize,
         fault: BlockFault,
     ) -> Turn {
+        let patience = Unpaused(launch.patience);
         for lower in 0..number {
             let resident = &self.warps[lower];
             if resident.warp.ended || resident.waits.is_some() {
                 continue;
             }
-            match self.warp_slice(lower, launch.plan, launch.memory, stepper, launch.patience) {
+            match self.warp_slice(lower, launch.plan, launch.memory, stepper, &patience) {
                 Err(first) => return Turn::Faulted(first),
                 Ok(None) => return Turn::Stopped,
                 Ok(Some(_)) => {}

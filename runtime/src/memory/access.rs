@@ -159,6 +159,17 @@ impl Memory {
             .map(|denied| denied.address)
     }
 
+    /// Where the host finds a range that the guest may load now, all of it in one piece where its addresses say; `None`: it may not, or
+    /// some of it is elsewhere. Pages may vanish afterwards.
+    pub(crate) fn readable(&self, address: u64, bytes: u64) -> Option<*const u8> {
+        let address = self.seen(address);
+        let mut pages = address / PAGE_BYTES..address.checked_add(bytes)?.div_ceil(PAGE_BYTES);
+        let is_plain =
+            |page: u64| self.0.space.page_flags(page * PAGE_BYTES) & (PAGE_READ | PAGE_SPECIAL) == PAGE_READ;
+        let piece = self.0.space.place(address)?;
+        (piece.bytes >= bytes && pages.all(is_plain)).then_some(piece.pointer.cast_const())
+    }
+
     /// Loads 1, 2, 4 or 8 bytes as the guest would, zero-extended. Other sizes load nothing.
     ///
     /// # Errors

@@ -161,7 +161,7 @@ impl Memory {
     /// system has no room for the mappings that this takes; then pages may have been reported that will be reported again.
     pub fn take_dirty(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, Error> {
         // Tracking relies on the handler in all tiers.
-        crate::vm::init()?;
+        crate::vm::ensure_for_memory()?;
         self.edit(|edit| {
             let host_page = edit.host_page();
             if range.start % host_page != 0 || range.end % host_page != 0 {

@@ -184,6 +184,7 @@ impl Memory {
         }
         // SAFETY: as the caller promises.
         let window = unsafe { Reservation::of_embedder(base, bytes) };
+        crate::vm::ensure_for_memory()?;
         Self::with_window(window, Form::embedder())
     }
 
@@ -249,6 +250,8 @@ impl Memory {
         access: Access,
         sharing: FileSharing,
     ) -> Result<u64, Error> {
+        // The file may become shorter.
+        crate::vm::ensure_for_memory()?;
         let backing = Backing::File { file, offset, private: sharing == FileSharing::Private };
         self.edit(|edit| edit.map_backing(address, bytes, access, &backing))
     }
@@ -274,6 +277,8 @@ impl Memory {
         bytes: u64,
         access: Access,
     ) -> Result<u64, Error> {
+        // It may vanish.
+        crate::vm::ensure_for_memory()?;
         self.edit(|edit| edit.map_host(address, pointer, bytes, access))
     }
 
@@ -329,6 +334,7 @@ impl Memory {
     /// # Errors
     /// [`Error::Memory`] if not all of the range belongs to buffers, or to a device; [`Error::Os`] if the host refuses it.
     pub fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
+        self.expect_faults()?;
         self.edit(|edit| edit.protect(range, access))
     }
 
@@ -337,7 +343,13 @@ impl Memory {
     /// # Errors
     /// If no buffer begins there, or the system refuses it. Then the buffer is still mapped.
     pub fn unmap(&self, address: u64) -> Result<(), Error> {
+        self.expect_faults()?;
         self.edit(|edit| edit.unmap(address))
+    }
+
+    /// Installs signal handlers if others are using the space, whose accesses may find less than they have looked up.
+    fn expect_faults(&self) -> Result<(), Error> {
+        if self.0.space.is_idle() { Ok(()) } else { crate::vm::ensure_for_memory() }
     }
 
     /// The mapped buffers in order of address: (address, bytes, access that they were mapped with).

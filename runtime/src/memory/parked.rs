@@ -228,7 +228,11 @@ impl Edit<'_> {
     pub(super) fn park(&mut self, address: u64, contents: Vec<u8>) -> Result<(), Error> {
         let Some(&buffer) = self.state.buffers.get(&address) else { return self.unmap(address) };
         let (first, last) = self.covering(address, address + buffer.bytes);
-        if self.shared_page(address, first, last) || self.state.parked.bytes + buffer.bytes > MOST_BYTES {
+        let is_identity = self.memory.0.form.is_identity;
+        if is_identity
+            || self.shared_page(address, first, last)
+            || self.state.parked.bytes + buffer.bytes > MOST_BYTES
+        {
             return self.unmap(address);
         }
         self.state.buffers.remove(&address);

@@ -1,6 +1,7 @@
 //! Windows to global memory (Tesla's g0[] to g15[]): translates a window's addresses to addresses in the guest's address space,
 //! and back.
 
+use std::hash::{Hash, Hasher};
 use warpjit_ir::passes::windows::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 
 use crate::{Error, GlobalMode, GlobalSpace};
@@ -102,6 +103,19 @@ impl Windows {
                 let x = tile % tiles * width + inside % width;
                 let y = tile / tiles * rows + inside / width;
                 y << 16 | x
+            }
+        }
+    }
+
+    /// Adds them to a digest.
+    pub fn digest(&self, into: &mut impl Hasher) {
+        for space in self.list.iter().flat_map(|list| list.iter()).flatten() {
+            (space.index, space.address, space.bytes).hash(into);
+            match space.mode {
+                GlobalMode::Linear => false.hash(into),
+                GlobalMode::Tiled2d { pitch, width, height, tile_mode } => {
+                    (true, pitch, width, height, tile_mode).hash(into);
+                }
             }
         }
     }

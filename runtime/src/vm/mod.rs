@@ -17,7 +17,22 @@ pub use sys::fiber::{Fiber, Suspender};
 pub(crate) use sys::guarded;
 pub use sys::sampler;
 pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal, init};
-pub(crate) use sys::{on_enough_stack, on_stack_for_compiler};
+pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether an engine has been told that the embedder installs the handlers ([`crate::Signals::Embedder`]).
+static EMBEDDERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, memory installs no handlers by itself.
+pub(crate) fn leave_to_embedder() {
+    EMBEDDERS.store(true, Ordering::Relaxed);
+}
+
+/// Installs the handlers because a memory needs them, unless that is the embedder's task.
+pub(crate) fn ensure_for_memory() -> Result<(), crate::Error> {
+    if EMBEDDERS.load(Ordering::Relaxed) { Ok(()) } else { ensure() }
+}
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ use std::process::{Command, ExitStatus};
 
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
 use warpjit_runtime::{
-    Access, Config, Engine, Error, Fault, HostLevel, KernelImage, Launch, Memory, Program, Report, Tier,
+    Access, CodeMap, Config, Engine, Error, Fault, HostLevel, KernelImage, Launch, Memory, Program, Report,
+    Tier,
 };
 
 /// Runs one test of this very binary in a process of its own, with a variable that says what it is to do there.
@@ -53,8 +54,8 @@ pub fn image(body: &str) -> KernelImage {
         params: None,
         consts: vec![],
         compiler_bank: None,
-        code: vec![0xaa, 0xbb, 0xcc, 0xdd],
-        code_address: 0x10,
+        code: CodeMap::of_file(&[0xaa, 0xbb, 0xcc, 0xdd], 0x10),
+        known_user_data: vec![],
         instruction_bytes: |_| 8,
         aliases: Vec::new(),
         stage: None,

@@ -1,13 +1,15 @@
 //! Runs a random program in all tiers and settings and compares the results.
 
 use std::fmt;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use warpjit_frontend::Isa;
 use warpjit_runtime::{
-    Access, Arg, CancelToken, Config, Engine, Fault, HostLevel, Launch, Memory, Program, ProgramOptions, Tier,
+    Access, Arg, CancelToken, Config, Engine, Error, Fault, HostLevel, Launch, Memory, Program,
+    ProgramOptions, Report, SaveToken, SavedLaunch, Tier,
 };
 
 use super::program::{
@@ -222,8 +224,8 @@ impl Loaded {
         }
     }
 
-    fn try_run(&self, way: Way, patience: Duration) -> (Effect, f64) {
-        let config = Config {
+    fn config(&self, way: Way) -> Config {
+        Config {
             threads: way.threads,
             tier: way.tier,
             chunk_groups: way.groups,
@@ -234,21 +236,51 @@ impl Loaded {
             // Compiled code comes while the program runs, wherever it is then.
             hot_after: Some(0),
             ..Config::default()
-        };
-        let engine = Engine::new(config).expect("a config that exists");
+        }
+    }
+
+    /// Runs it in the ways of some numbers: in each for a while, then saves it and goes on in the next, and to its end in the
+    /// last. Gives what it did, and how often it was saved.
+    pub fn run_in_pieces(&self, numbers: Range<u64>, patience: Duration) -> (Effect, u64) {
+        let mut memory = self.memory();
+        let mut saved: Option<SavedLaunch> = None;
+        let (mut threads, mut pieces) = (0, 0);
+        loop {
+            let number = numbers.start + pieces;
+            let last = number + 1 >= numbers.end;
+            let engine = Engine::new(self.config(Way::rotate(number))).expect("a config that exists");
+            let save = (!last).then(|| SaveToken::after(1 + (number + pieces * pieces * 5) % 61));
+            let launch = Launch { save, ..self.launch.clone() };
+            let report = cancelled_after(patience, launch, |launch| match &saved {
+                None => engine.run(&self.program, &memory, launch),
+                Some(saved) => engine.resume(&self.program, &memory, launch, saved),
+            });
+            threads += report.stats.thread_instructions;
+            let Some(state) = &report.saved else {
+                let mut effect = self.effect(&memory, report);
+                effect.threads = if self.count { threads } else { 0 };
+                return (effect, pieces);
+            };
+            let bytes = state.to_bytes_with(&memory).expect("it is mapped");
+            let state = SavedLaunch::from_bytes(&bytes).expect("just written");
+            memory = Memory::new().expect("there is address space");
+            state.restore_memory(&memory).expect("areas are apart");
+            saved = Some(state);
+            pieces += 1;
+        }
+    }
+
+    fn try_run(&self, way: Way, patience: Duration) -> (Effect, f64) {
+        let engine = Engine::new(self.config(way)).expect("a config that exists");
         let memory = self.memory();
-        let cancel = CancelToken::new();
-        let launch = Launch { cancel: Some(cancel.clone()), ..self.launch.clone() };
-        let (done, wait) = mpsc::channel::<()>();
-        let watch = std::thread::spawn(move || {
-            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
-                cancel.cancel();
-            }
+        let report = cancelled_after(patience, self.launch.clone(), |launch| {
+            engine.run(&self.program, &memory, launch)
         });
-        let report = engine.run(&self.program, &memory, &launch);
-        drop(done);
-        let _ = watch.join();
-        let report = report.expect("the launch is right");
+        let share = report.stats.jit_share;
+        (self.effect(&memory, report), share)
+    }
+
+    fn effect(&self, memory: &Memory, report: Report) -> Effect {
         let mut bytes = Vec::new();
         for (address, size, access, _) in &self.memory {
             if *access == Access::ReadWrite {
@@ -258,16 +290,35 @@ impl Loaded {
                 bytes.extend(part);
             }
         }
-        let effect = Effect {
+        Effect {
             fault: report.fault,
             memory: bytes,
             registers: report.registers.into_iter().collect(),
             threads: if self.count { report.stats.thread_instructions } else { 0 },
             hangs: report.cancelled,
             panic: None,
-        };
-        (effect, report.stats.jit_share)
+        }
     }
+}
+
+/// Runs a launch that is cancelled if it takes too long.
+fn cancelled_after(
+    patience: Duration,
+    launch: Launch,
+    run: impl FnOnce(&Launch) -> Result<Report, Error>,
+) -> Report {
+    let cancel = CancelToken::new();
+    let launch = Launch { cancel: Some(cancel.clone()), ..launch };
+    let (done, wait) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+            cancel.cancel();
+        }
+    });
+    let report = run(&launch);
+    drop(done);
+    let _ = watch.join();
+    report.expect("the launch is right")
 }
 
 /// Checks that the areas of a shape do not run into each other.

@@ -4,30 +4,34 @@
 use warpjit_ir::{Meter, Stopped};
 
 use super::Options;
-use crate::fermi::{Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_at};
+use crate::code::Code;
+use crate::envydis::fetch;
+use crate::fermi::{
+    Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_word, dialect::Fermi,
+};
 use crate::simt::{Graph, Leads, Source, TargetSet};
 
 /// A program's code.
-struct Code<'a> {
-    code: &'a [u8],
-    /// Address of the first byte.
-    base: u32,
+struct Program<'a> {
+    code: &'a Code<'a>,
     chip: Chip,
 }
 
 /// Follows the program from its entry.
-pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
-    Graph::explore(&Code { code, base: options.base, chip: options.chip }, options.entry, meter)
+pub(super) fn explore(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+    Graph::explore(&Program { code, chip: options.chip }, options.entry, meter)
 }
 
-impl Source for Code<'_> {
+impl Source for Program<'_> {
     type Inst = Inst;
 
     fn decode(&self, pc: u32) -> Option<Inst> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let inst = decode_at(self.code, self.base, pc, self.chip).ok()?;
+        self.code.depend(pc, 8);
+        let (raw, _) = fetch::<Fermi>(&self.code.bytes(pc), 0).ok()?;
+        let inst = decode_word(raw, pc, self.chip).ok()?;
         // Long instructions are aligned; each group of 64 bytes of GK104 begins with its hints, which stand
         // nowhere else.
         let aligned = inst.len == 4 || pc.is_multiple_of(8);
@@ -48,14 +52,15 @@ impl Source for Code<'_> {
             set: indirect.then_some(TargetSet::Anywhere),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
+            block_behind: self.code.file().is_none() && is_leaving(inst.op) && is_for_all(inst) && !inst.join,
         }
     }
 
     fn set(&self, _: TargetSet) -> Vec<u32> {
         // Nobody puts short instructions where an address is computed.
-        let first = self.base.next_multiple_of(8);
-        let bytes = self.code.len().min(1 << 24) as u32;
-        (0..bytes).step_by(8).filter_map(|at| first.checked_add(at)).collect()
+        let (first, bytes) = self.code.extent().unwrap_or((0, 0));
+        let first = first.next_multiple_of(8);
+        (0..bytes.min(1 << 24)).step_by(8).filter_map(|at| first.checked_add(at)).collect()
     }
 }
 
@@ -81,9 +86,14 @@ fn is_leaving(op: Op) -> bool {
     matches!(op, Op::Exit | Op::Longjmp | Op::Ret | Op::Discard | Op::Brk | Op::Cont)
 }
 
+/// Whether no predicate and no condition leaves lanes out.
+fn is_for_all(inst: &Inst) -> bool {
+    inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none()
+}
+
 /// Whether execution can continue at the next address after an instruction that ends a block.
 fn goes_on(inst: &Inst) -> bool {
-    let always = inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
+    let always = is_for_all(inst);
     match inst.op {
         Op::Rtt => false,
         Op::Bpt => !inst.mods.has("trap"),

@@ -31,6 +31,7 @@ mod video;
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
 use super::{Chip, Inst, Op};
+use crate::code::Code;
 use crate::isa::Stage;
 use crate::simt::stage::{Plan, Uses};
 use crate::simt::{Blocks, Carried, Graph};
@@ -101,7 +102,7 @@ pub(crate) struct Needs {
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
+pub(crate) fn needs(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
     let graph = graph::explore(code, options, meter)?;
     let windows = graph::knows_windows(&graph, options.chip);
     let mut needs = Needs {
@@ -122,6 +123,14 @@ pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
+    lift_code(&Code::of_file(code, options.base, options.base.into()), options, meter)
+}
+
+/// The same for code that may be in guest memory.
+///
+/// # Errors
+/// As [`lift`].
+pub(crate) fn lift_code(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
     let graph = graph::explore(code, options, meter)?;
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);

@@ -20,7 +20,7 @@ mod rsrc;
 pub use super::map::*;
 pub(super) use code_object::code_object;
 pub(super) use raw::raw;
-pub use rsrc::{tmpring, user_words};
+pub use rsrc::{stage_user_words, tmpring, user_words};
 
 /// Lanes of a wave.
 const LANES: u32 = 64;

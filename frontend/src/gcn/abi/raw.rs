@@ -23,19 +23,19 @@ const USER_WORDS: u32 = 16;
 /// Waves that share a scratch ring out among them where the launch does not say how many.
 pub(super) const RING_WAVES: u32 = 32;
 
-/// The setup of raw words.
+/// The setup of raw words. `code` becomes memory of the launch; without, it is in the guest's.
 ///
 /// # Errors
 ///
 /// Options that contradict each other, or ask for what the chip does not have.
 pub(in crate::gcn) fn raw(
     generation: Generation,
-    code: &Arc<[u8]>,
+    code: Option<&Arc<[u8]>>,
     options: &CodeOptions,
 ) -> Result<Setup, LoadError> {
     let mut abi = limits(generation);
     // There are no arguments: nothing would say where they are.
-    abi.segments = vec![code_segment(code.clone())];
+    abi.segments = code.map(|code| code_segment(code.clone())).into_iter().collect();
     let setup = Setup {
         vgprs: options.registers.unwrap_or(abi.max_registers),
         abi,
@@ -48,7 +48,13 @@ pub(in crate::gcn) fn raw(
         apertures: (SHARED_APERTURE, PRIVATE_APERTURE),
     };
     match (options.rsrc1, options.rsrc2) {
+        (None, None) if !options.known_user_data.is_empty() => {
+            Err("known user data is given without rsrc2, which says how many words there are".to_owned())
+        }
         (None, None) => Ok(setup),
+        (Some(rsrc1), Some(rsrc2)) if options.stage.is_some() => {
+            staged(generation, setup, (Rsrc1(rsrc1), Rsrc2(rsrc2)), options)
+        }
         (Some(rsrc1), Some(rsrc2)) => dispatched(generation, setup, (Rsrc1(rsrc1), Rsrc2(rsrc2)), options),
         _ => Err("rsrc1 and rsrc2 go together, only one is given".to_owned()),
     }
@@ -62,20 +68,8 @@ fn dispatched(
     (rsrc1, rsrc2): (Rsrc1, Rsrc2),
     options: &CodeOptions,
 ) -> Result<Setup, String> {
-    for (name, given, by) in [
-        ("registers", options.registers, "rsrc1"),
-        ("sgprs", options.sgprs, "rsrc1"),
-        ("shared", options.shared, "rsrc2"),
-    ] {
-        if given.is_some() {
-            return Err(format!("{name} is given beside {by}, which says it"));
-        }
-    }
-    rsrc1.check(generation).map_err(|reason| format!("rsrc1 {:#x} {reason}", rsrc1.0))?;
     let users = rsrc2.user_sgprs();
-    if users > USER_WORDS {
-        return Err(format!("rsrc2 {:#x} wants {users} user SGPRs, a dispatch has {USER_WORDS}", rsrc2.0));
-    }
+    check_registers(generation, (rsrc1, rsrc2), users, ("a dispatch", USER_WORDS), options)?;
     let (local, most) = (setup.local_bytes, setup.abi.max_local_bytes);
     if local > most {
         return Err(format!("local is {local}, a lane has at most {most} bytes of scratch"));
@@ -94,13 +88,85 @@ fn dispatched(
     } else if setup.local_bytes != 0 {
         return Err(format!("local is given, and rsrc2 {:#x} enables no scratch", rsrc2.0));
     }
-    let users = users as u8;
-    let user_data = (0..users).map(|n| (Register::Scalar(n), Entry::Builtin(Builtin::UserData(n))));
-    setup.preload.extend(user_data);
+    load_user_data(&mut setup, users, options);
     rsrc2.load_registers(&mut setup, Entry::WarpOffset(ring)).map_err(|(loaded, sgprs)| {
         format!("rsrc2 {:#x} loads {loaded} SGPRs, rsrc1 {:#x} gives a wave {sgprs}", rsrc2.0, rsrc1.0)
     })?;
     Ok(setup)
+}
+
+/// The setup of a program of a graphics stage, with its SPI_SHADER_PGM_RSRC1 and RSRC2: registers, MODE and user data. What else the
+/// hardware loads is among the stage's inputs, which name their registers.
+fn staged(
+    generation: Generation,
+    setup: Setup,
+    (rsrc1, rsrc2): (Rsrc1, Rsrc2),
+    options: &CodeOptions,
+) -> Result<Setup, String> {
+    let users = rsrc2.stage_user_sgprs(generation);
+    let most = if generation == Generation::Gfx9 { 2 * USER_WORDS } else { USER_WORDS };
+    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", most), options)?;
+    if rsrc2.has_scratch() {
+        return Err(format!(
+            "rsrc2 {:#x} enables scratch, which programs of graphics stages do not have",
+            rsrc2.0
+        ));
+    }
+    let mut setup = Setup {
+        mode: rsrc1.mode(),
+        vgprs: rsrc1.vgprs(),
+        sgprs: rsrc1.sgprs(generation),
+        apertures: if generation == Generation::Gfx9 { setup.apertures } else { (0, 0) },
+        ..setup
+    };
+    if users > setup.sgprs {
+        let (sgprs, rsrc1) = (setup.sgprs, rsrc1.0);
+        return Err(format!(
+            "rsrc2 {:#x} loads {users} SGPRs, rsrc1 {rsrc1:#x} gives a wave {sgprs}",
+            rsrc2.0
+        ));
+    }
+    load_user_data(&mut setup, users, options);
+    Ok(setup)
+}
+
+/// Refuses what is said twice, and what cannot be had. `most`: who has user SGPRs, and how many.
+fn check_registers(
+    generation: Generation,
+    (rsrc1, rsrc2): (Rsrc1, Rsrc2),
+    users: u32,
+    (whose, most): (&str, u32),
+    options: &CodeOptions,
+) -> Result<(), String> {
+    // RSRC2 of a stage has no LDS size.
+    let shared = options.shared.filter(|_| options.stage.is_none());
+    for (name, given, by) in [
+        ("registers", options.registers, "rsrc1"),
+        ("sgprs", options.sgprs, "rsrc1"),
+        ("shared", shared, "rsrc2"),
+    ] {
+        if given.is_some() {
+            return Err(format!("{name} is given beside {by}, which says it"));
+        }
+    }
+    rsrc1.check(generation).map_err(|reason| format!("rsrc1 {:#x} {reason}", rsrc1.0))?;
+    if users > most {
+        return Err(format!("rsrc2 {:#x} wants {users} user SGPRs, {whose} has {most}", rsrc2.0));
+    }
+    if let Some((number, _)) = options.known_user_data.iter().find(|(number, _)| u32::from(*number) >= users)
+    {
+        return Err(format!("word {number} of user data is known, rsrc2 {:#x} loads {users}", rsrc2.0));
+    }
+    Ok(())
+}
+
+/// Loads the first scalar registers with words of the launch, or with those that are known.
+fn load_user_data(setup: &mut Setup, users: u32, options: &CodeOptions) {
+    let entry = |n: u8| {
+        let known = options.known_user_data.iter().find(|(number, _)| *number == n);
+        known.map_or(Entry::Builtin(Builtin::UserData(n)), |&(_, word)| Entry::Const(word))
+    };
+    setup.preload.extend((0..users as u8).map(|n| (Register::Scalar(n), entry(n))));
 }
 
 /// Scratch is a buffer of the launch, whose address the program has from a descriptor or a register. Waves share it out by the
@@ -122,7 +188,7 @@ pub(super) mod tests {
 
     /// Raw code about which nothing is said.
     pub(in crate::gcn::abi) fn bare() -> Setup {
-        raw(Generation::Gfx8, &Arc::from([0; 4]), &CodeOptions { raw: true, ..CodeOptions::default() })
+        raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &CodeOptions { raw: true, ..CodeOptions::default() })
             .unwrap()
     }
 
@@ -134,7 +200,7 @@ pub(super) mod tests {
             ..CodeOptions::default()
         };
         change(&mut options);
-        raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap_err().to_string()
+        raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &options).unwrap_err().to_string()
     }
 
     #[test]
@@ -166,7 +232,7 @@ pub(super) mod tests {
                 local,
                 ..CodeOptions::default()
             };
-            raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap()
+            raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &options).unwrap()
         };
         assert_eq!(setup(None).abi.segments[1].size, SegmentSize::Ring(None));
         let ring = WarpRing { warps: 32, warp_bytes: 3 * 1024 };

@@ -67,6 +67,12 @@ impl Rsrc2 {
         self.0 >> 1 & 0x1f
     }
 
+    /// The same of a graphics stage: on 1.4 it can be twice as many, by USER_SGPR_MSB 27.
+    pub(super) fn stage_user_sgprs(self, generation: Generation) -> u32 {
+        let more = if generation == Generation::Gfx9 { (self.0 >> 27 & 1) << 5 } else { 0 };
+        self.user_sgprs() | more
+    }
+
     /// LDS_SIZE 23:15, in 64 dwords; from 1.1 on in 128.
     pub(super) fn lds_bytes(self, generation: Generation) -> u32 {
         let granule = if generation == Generation::Gfx6 { 256 } else { 512 };
@@ -109,6 +115,11 @@ impl Rsrc2 {
 /// Words of user data that COMPUTE_PGM_RSRC2 has loaded.
 pub fn user_words(rsrc2: u32) -> u32 {
     Rsrc2(rsrc2).user_sgprs()
+}
+
+/// Words of user data that SPI_SHADER_PGM_RSRC2 of a graphics stage has loaded.
+pub fn stage_user_words(rsrc2: u32, generation: Generation) -> u32 {
+    Rsrc2(rsrc2).stage_user_sgprs(generation)
 }
 
 /// How COMPUTE_TMPRING_SIZE shares scratch out: WAVES 11:0 at a time, WAVESIZE 24:12 for each in KiB.

@@ -10,6 +10,7 @@
 mod address;
 mod descriptor;
 mod faces;
+mod generated;
 mod op;
 
 use warpjit_ir::interp::atomic_result;
@@ -84,7 +85,10 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     let refused = |reason| DeviceFault::Texture { lane: first, slot: None, reason, address: None };
     let word = Word::of(call.params);
     let shape = word.shape().ok_or(refused("there is no such image instruction"))?;
-    let words: [u32; 8] = std::array::from_fn(|n| call.arg(first, n as u32));
+    let words: [u32; 8] = call.args(first, 0);
+    if generated::serve(call, word, &shape, &words, first) {
+        return Ok(());
+    }
     let chip = word.chip();
     let image = Image::read(&words, chip.generation(), word.short(), word.array()).map_err(refused)?;
     let Some(image) = image else {
@@ -114,6 +118,25 @@ fn view(image: &Image, chip: Chip, tables: &TextureTables) -> Result<View, &'sta
         layout,
         address: image.address,
     })
+}
+
+/// A border's colour, as the components of the format take it, from the first one on.
+fn placed(image: &Image, color: [u32; 4]) -> [u32; 4] {
+    let places = match image.border_swizzle {
+        1 => [0, 3, 1, 2],
+        2 => [3, 2, 1, 0],
+        3 => [3, 0, 1, 2],
+        4 => [2, 1, 0, 3],
+        5 => [1, 0, 3, 2],
+        _ => [0, 1, 2, 3],
+    };
+    places.map(|place: usize| color[place])
+}
+
+/// The colour of a border whose components are 0 or 1.
+fn fixed_border(image: &Image, view: &View, components: [u8; 4]) -> [u32; 4] {
+    let one = if view.format.is_integer() { 1 } else { 1f32.to_bits() };
+    placed(image, components.map(|component| if component == 0 { 0 } else { one }))
 }
 
 /// What an instruction gives: components by `dmask`, or `all` four.
@@ -152,8 +175,7 @@ struct Unit<'a> {
 
 impl Unit<'_> {
     fn address(&self, call: &DeviceCall<'_>, lane: u32) -> Address {
-        let words = std::array::from_fn(|n| call.arg(lane, ADDRESS + n as u32));
-        Address::read(words, &self.shape, self.word, self.image.kind)
+        Address::read(call.args(lane, ADDRESS), &self.shape, self.word, self.image.kind)
     }
 
     /// Samples, gathers and levels of detail, of all lanes.
@@ -243,11 +265,8 @@ impl Unit<'_> {
 
     /// The border's colour.
     fn border(&self, call: &mut DeviceCall<'_>, border: Border) -> Result<[u32; 4], Error> {
-        let one = if self.view.format.is_integer() { 1 } else { 1f32.to_bits() };
         let color = match (border, call.access.textures().border_colors) {
-            (Border::Fixed(components), _) => {
-                components.map(|component| if component == 0 { 0 } else { one })
-            }
+            (Border::Fixed(components), _) => return Ok(fixed_border(self.image, self.view, components)),
             (Border::Entry(_), None) => [0; 4],
             (Border::Entry(entry), Some(table)) => {
                 let mut bytes = [0; 16];
@@ -256,16 +275,7 @@ impl Unit<'_> {
                 std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * n + byte])))
             }
         };
-        // What the components of the format take, from the first one on.
-        let places = match self.image.border_swizzle {
-            1 => [0, 3, 1, 2],
-            2 => [3, 2, 1, 0],
-            3 => [3, 0, 1, 2],
-            4 => [2, 1, 0, 3],
-            5 => [1, 0, 3, 2],
-            _ => [0, 1, 2, 3],
-        };
-        Ok(places.map(|place: usize| color[place]))
+        Ok(placed(self.image, color))
     }
 
     /// Loads, stores and atomics, of all lanes.

@@ -7,6 +7,7 @@ use super::emit::Emit;
 use super::graph::{Node, fork_works};
 use super::lifter::Lifter;
 use super::slots::{EXEC, VCC};
+use super::statics::address_behind;
 use super::views::LANE;
 use crate::gcn::{Inst, Op};
 
@@ -142,7 +143,7 @@ fn any(e: &mut Emit<'_>, code: u8) -> Value {
 
 /// The guest address behind an instruction goes to its destination.
 fn set_return_address(l: &mut Lifter<'_, '_>, inst: &Inst) {
-    let next = l.e.options.code_address.wrapping_add(inst.next_pc());
+    let next = address_behind(inst, l.e.code);
     let next = l.e.b.i64(next);
     l.e.set_dst64(inst, next);
 }
@@ -157,21 +158,30 @@ fn computed(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst, source: usize) {
     }
 }
 
-/// Goes to a guest address, a uniform i64. One outside of the code is the `illegal` fault.
+/// Bit of an address that is no position: it is set where the address would look like one.
+pub(super) const NO_POSITION: u64 = 1 << 63;
+
+/// Goes to a guest address, a uniform i64. One where no block begins is the `illegal` fault.
 fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     let kept = l.e.keep(address, 0);
     l.ready_for_indirect();
     let e = &mut l.e;
     let address = e.get(kept);
-    let base = e.core.b.i64(e.options.code_address);
-    let offset = e.b.isub(address, base);
-    let (low, high) = (e.low(offset), e.high(offset));
-    // No block is at the largest address.
-    let zero = e.b.i32(0);
-    let inside = e.b.icmp(IntCC::Eq, high, zero);
-    let nowhere = e.b.i32(u32::MAX);
-    let address = e.b.select(inside, low, nowhere);
-    e.terminate(Terminator::BranchIndirect { address });
+    // No position is above 32 bits, and the fault tells the address.
+    let (zero, high) = (e.b.i32(0), e.high(address));
+    let low_address = e.b.icmp(IntCC::Eq, high, zero);
+    let tag = e.core.b.i64(NO_POSITION);
+    let tagged = e.b.ior(address, tag);
+    let mut target = e.b.select(low_address, tagged, address);
+    for (position, start, bytes) in e.code.windows() {
+        let (start, bytes) = (e.core.b.i64(start), e.core.b.i64(bytes.into()));
+        let offset = e.b.isub(address, start);
+        let inside = e.b.icmp(IntCC::Ult, offset, bytes);
+        let first = e.core.b.i64(position.into());
+        let place = e.b.iadd(offset, first);
+        target = e.b.select(inside, place, target);
+    }
+    e.terminate(Terminator::BranchIndirect { address: target });
 }
 
 /// `s_cbranch_g_fork`, `s_cbranch_i_fork` (docs/hardware/gcn.md section 5): lanes that pass go to the target, the others on;
@@ -189,13 +199,11 @@ fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
     let kept_failures = e.keep(failures, 2);
     let bits = e.cross(&[passes, failures], |e, args| args.iter().map(|&mask| e.b.ballot(mask)).collect());
     let (pass_bits, fail_bits) = (bits[0], bits[1]);
-    let base = e.core.b.i64(e.options.code_address);
     let target = match target_constant {
-        Some(target) => e.core.b.i64(e.options.code_address.wrapping_add(target)),
+        Some(target) => e.core.b.i64(e.code.address(target as u32)),
         None => e.src64(inst, 1),
     };
-    let next_offset = e.b.i64(next);
-    let next_address = e.b.iadd(base, next_offset);
+    let next_address = e.core.b.i64(address_behind(inst, e.code));
     let zero = e.b.i64(0);
     let no_failure = e.b.icmp(IntCC::Eq, fail_bits, zero);
     let some_failure = e.b.inot(no_failure);

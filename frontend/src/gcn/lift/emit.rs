@@ -30,6 +30,7 @@ use super::slots::{EXEC, M0, Slots};
 use super::stage::Places;
 use super::statics::Statics;
 use super::views::{HI, LANE, LO, View, Views};
+use crate::code::Code;
 use crate::emission::{Emission, extends_emission};
 use crate::gcn::Generation;
 
@@ -46,6 +47,8 @@ pub(super) struct DppState {
 pub(super) struct Emit<'f> {
     /// What all lifters have.
     pub(super) core: Emission<'f>,
+    /// The program's code.
+    pub(super) code: &'f Code<'f>,
     /// What is known of the program.
     pub(super) options: &'f Options<'f>,
     /// The generation of the code.
@@ -82,11 +85,13 @@ impl<'f> Emit<'f> {
     pub(super) fn new(
         func: &'f mut Function,
         slots: &'f mut Slots,
+        code: &'f Code<'f>,
         options: &'f Options<'f>,
         block: Block,
     ) -> Self {
         Emit {
             core: Emission::new(func, block),
+            code,
             options,
             generation: options.chip.generation(),
             statics: Statics::entry(options),

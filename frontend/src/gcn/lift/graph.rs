@@ -13,6 +13,7 @@ use super::options::Options;
 use super::slots::{EXEC, M0};
 use super::statics::Statics;
 use super::views::{Analysis, HI, LANE, LO, View};
+use crate::code::Code;
 use crate::gcn::{Inst, Op, Operand, Segment};
 
 /// A block.
@@ -44,7 +45,7 @@ pub(super) struct Graph {
 /// again when less is known where it begins, or when something turns out to lead into its middle. What is known only ever becomes less, so
 /// each block is looked at a few times.
 struct Explorer<'a> {
-    code: &'a [u8],
+    code: &'a Code<'a>,
     options: &'a Options<'a>,
     meter: &'a Meter,
     /// Instructions, each with the number of the run of code that it was decoded in.
@@ -79,18 +80,20 @@ struct Explorer<'a> {
     anywhere_waits: bool,
 }
 
+/// Bytes of the longest instruction.
+const LONGEST_INST: usize = 8;
 /// Most instructions that are worth no branch round them.
 const SHORT: usize = 12;
 
 impl Graph {
     /// Follows the program from its entry.
-    pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph, Stopped> {
+    pub(super) fn explore(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Graph, Stopped> {
         Graph::explore_without(code, options, &BTreeSet::new(), meter)
     }
 
     /// Follows the program without some branches.
     pub(super) fn explore_without(
-        code: &[u8],
+        code: &Code<'_>,
         options: &Options<'_>,
         dropped: &BTreeSet<u32>,
         meter: &Meter,
@@ -190,17 +193,15 @@ impl Graph {
     }
 }
 
-/// The byte offset that a guest address is in the code.
-pub(super) fn offset_of(address: u64, options: &Options<'_>, code_bytes: usize) -> Option<u32> {
-    let offset = address.wrapping_sub(options.code_address);
-    (offset < code_bytes as u64 && offset.is_multiple_of(4)).then_some(offset as u32)
+/// The position of a guest address where code may begin.
+pub(super) fn position_of(address: u64, code: &Code<'_>) -> Option<u32> {
+    code.known(address).filter(|position| position.is_multiple_of(4))
 }
 
 /// Where a jump goes whose address is computed, by what is known before it; `None`: anywhere.
-fn resolve(jump: &Inst, source: usize, statics: &Statics, options: &Options<'_>) -> Option<u32> {
+fn resolve(jump: &Inst, source: usize, statics: &Statics, code: &Code<'_>) -> Option<u32> {
     jump.srcs().get(source)?;
-    let offset = statics.source64(jump, source)?.wrapping_sub(options.code_address);
-    u32::try_from(offset).ok()
+    code.lead(statics.source64(jump, source)?)
 }
 
 /// Which source is the address that an instruction jumps to.
@@ -342,11 +343,11 @@ impl Explorer<'_> {
         while let Some((inst, _)) = self.insts.get(&pc).copied() {
             self.meter.step(1)?;
             let source = computed_target(&inst);
-            let target = source.map(|source| resolve(&inst, source, &statics, self.options));
-            statics.step(&inst, self.options.code_address);
+            let target = source.map(|source| resolve(&inst, source, &statics, self.code));
+            statics.step(&inst, self.code);
             let written = inst.dst.and_then(|dst| dst.operand.scalar_code());
             if let Some(address) = written.and_then(|code| statics.constant64(code))
-                && let Some(pointer) = offset_of(address, self.options, self.code.len())
+                && let Some(pointer) = position_of(address, self.code)
                 && self.pointers.insert(pointer)
             {
                 self.untold.push(pointer);
@@ -399,7 +400,15 @@ impl Explorer<'_> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let mut inst = (self.options.decode)(self.code, pc, self.options.chip)?;
+        let bytes = self.code.bytes(pc);
+        let Some(mut inst) = (self.options.decode)(&bytes, pc, self.options.chip) else {
+            self.code.depend(pc, LONGEST_INST);
+            return None;
+        };
+        self.code.depend(pc, inst.len.into());
+        if let Some(target) = inst.target_pc {
+            inst.target_pc = Some(self.code.branch(pc, target).map_or(target, u64::from));
+        }
         if self.dropped.contains(&pc) {
             inst.op = Op::S_NOP;
             inst.target_pc = None;
@@ -414,11 +423,12 @@ impl Explorer<'_> {
             self.meter.hold(size_of::<Node>() + node.insts.len() * size_of::<Inst>())?;
             nodes.insert(start, node);
         }
+        let whole = self.code.file().unwrap_or(&[]);
         Ok(Graph {
             nodes,
             entry: self.options.entry,
             scratch_instructions: self.insts.values().any(|(inst, _)| inst.mem.segment == Segment::Scratch)
-                || self.code.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
+                || whole.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
             statics: self.statics,
             indirect: self.indirect,
         })

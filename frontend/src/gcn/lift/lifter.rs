@@ -16,6 +16,7 @@ use super::slots::{EXEC, SGPRS, Slots, VCC};
 use super::stage::Places;
 use super::statics::MODE_SKIP;
 use super::views::{Analysis, HI, LANE, LO, Views};
+use crate::code::Code;
 use crate::gcn::{Format, Inst, Operand};
 
 /// Everything about the program being lifted.
@@ -29,6 +30,7 @@ pub(super) struct Lifter<'f, 'g> {
 /// Makes the function of a program.
 pub(super) fn lift(
     func: &mut Function,
+    code: &Code<'_>,
     graph: &Graph,
     analysis: &Analysis,
     options: &Options<'_>,
@@ -60,7 +62,7 @@ pub(super) fn lift(
         func.block_at.retain(|&pc, _| graph.is_indirect_target(pc));
     }
     let mut lifter =
-        Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
+        Lifter { e: Emit::new(func, &mut slots, code, options, prologue), graph, analysis, blocks: &blocks };
     lifter.e.scratch_instructions = graph.scratch_instructions;
     lifter.e.places = places;
     lifter.e.behind_stores = ordered::behind_stores(graph);
@@ -164,7 +166,7 @@ impl Lifter<'_, '_> {
             if self.e.is_done() {
                 return;
             }
-            self.e.statics.step(inst, self.e.options.code_address);
+            self.e.statics.step(inst, self.e.code);
             pc = inst.next_pc() as u32;
         }
         self.e.at(pc);

@@ -66,6 +66,7 @@ mod views;
 use warpjit_ir::{Form, Function, Meter, Stopped};
 
 use super::Inst;
+use crate::code::Code;
 use crate::stage::StageLayout;
 use emit::Emit;
 pub use gds::is_used as uses_data_share;
@@ -90,7 +91,7 @@ pub struct Lifted {
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted, Stopped> {
+pub fn lift(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Lifted, Stopped> {
     let mut graph = Graph::explore(code, options, meter)?;
     let mut analysis = Analysis::new(&graph, options, meter)?;
     let needless = graph.needless_branches(&analysis);
@@ -101,18 +102,18 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted,
     let mut function = Function::new(options.name, Form::Spmd, 64);
     let mailbox = if image::has_device(&graph) { image::MAILBOX_BYTES } else { 0 };
     let places = options.stage.map(|interface| Places::new(interface, &graph, mailbox));
-    lifter::lift(&mut function, &graph, &analysis, options, places.as_ref(), meter)?;
+    lifter::lift(&mut function, code, &graph, &analysis, options, places.as_ref(), meter)?;
     let local_bytes = places.as_ref().map_or(mailbox, |places| places.end);
     Ok(Lifted { function, local_bytes, stage: places.map(|places| places.layout) })
 }
 
 /// The same without knowing anything of masks.
 #[cfg(test)]
-fn lift_plainly(code: &[u8], options: &Options<'_>) -> Function {
+fn lift_plainly(code: &Code<'_>, options: &Options<'_>) -> Function {
     let meter = Meter::unlimited();
     let graph = Graph::explore(code, options, &meter).expect("no limits");
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &Analysis::plain(), options, None, &meter).expect("no limits");
+    lifter::lift(&mut func, code, &graph, &Analysis::plain(), options, None, &meter).expect("no limits");
     func
 }
 

@@ -39,20 +39,18 @@ impl Entry {
     }
 }
 
-/// What the lifter has to know about a program besides its code. Addresses within the code are byte offsets from
-/// its first byte; so are the `pc`s of the function.
+/// What the lifter has to know about a program besides its code. Addresses within the code are positions
+/// ([`crate::code`]); so are the `pc`s of the function.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// Name of the resulting function.
     pub name: &'a str,
-    /// Decodes the instruction at a byte offset of the code.
+    /// Decodes the instruction that begins with some bytes, at a position of the code.
     pub decode: fn(&[u8], u32, Chip) -> Option<Inst>,
     /// The chip that the code is for.
     pub chip: Chip,
-    /// Byte offset of the first instruction.
+    /// Position of the first instruction.
     pub entry: u32,
-    /// Guest address of the code's first byte: what `s_getpc_b64` and return addresses count from.
-    pub code_address: u64,
     /// Vector registers of a lane. One that is beyond reads as `v0`, a write to it is dropped.
     pub vgprs: u32,
     /// Scalar registers of a wave, for HW_REG_GPR_ALLOC only: all that can be named exist.

@@ -5,6 +5,7 @@ use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};
 use super::emit::Emit;
 use super::hwreg::setreg_source;
 use super::slots::SGPRS;
+use super::statics::address_behind;
 use crate::gcn::{Inst, Op};
 
 /// Scalar instructions of 32 bits, and shifts of 64.
@@ -282,7 +283,7 @@ fn moves(e: &mut Emit<'_>, inst: &Inst) -> bool {
             e.set_dst32(inst, value);
         }
         S_GETPC_B64 => {
-            let next = e.core.b.i64(e.options.code_address.wrapping_add(inst.next_pc()));
+            let next = e.core.b.i64(address_behind(inst, e.code));
             e.set_dst64(inst, next);
         }
         S_MEMTIME | S_MEMREALTIME => {

@@ -7,7 +7,13 @@ use super::index::IndexMode;
 use super::options::{Entry, Options, Register};
 use super::slots::M0;
 use super::truth::Truths;
+use crate::code::Code;
 use crate::gcn::{Inst, Op};
+
+/// The guest address behind an instruction.
+pub(super) fn address_behind(inst: &Inst, code: &Code<'_>) -> u64 {
+    code.address(inst.pc as u32).wrapping_add(inst.len.into())
+}
 
 /// Bit of MODE: the index mode is on.
 pub(super) const MODE_INDEX: u32 = 1 << 27;
@@ -278,8 +284,8 @@ impl Statics {
     }
 
     /// What is known behind an instruction.
-    pub(super) fn step(&mut self, inst: &Inst, code_address: u64) {
-        let result = self.result(inst, code_address);
+    pub(super) fn step(&mut self, inst: &Inst, code: &Code<'_>) {
+        let result = self.result(inst, code);
         let bits = self.result_bits(inst);
         let fx = Effects::of(inst, false);
         self.truths.step(inst, &fx);
@@ -317,14 +323,15 @@ impl Statics {
         self.track_m0(inst, &fx);
     }
 
-    fn result(&self, inst: &Inst, code_address: u64) -> Known {
-        let next = code_address.wrapping_add(inst.next_pc());
+    fn result(&self, inst: &Inst, code: &Code<'_>) -> Known {
         let two = || Some((self.source(inst, 0)?, self.source(inst, 1)?));
         match inst.op {
             Op::S_MOV_B32 => Known::word(self.source(inst, 0)),
             Op::S_MOVK_I32 => Known::word(Some(inst.simm16 as i16 as u32)),
             Op::S_MOV_B64 => Known::wide(self.source64(inst, 0)),
-            Op::S_GETPC_B64 | Op::S_SWAPPC_B64 | Op::S_CALL_B64 => Known::wide(Some(next)),
+            Op::S_GETPC_B64 | Op::S_SWAPPC_B64 | Op::S_CALL_B64 => {
+                Known::wide(Some(address_behind(inst, code)))
+            }
             Op::S_ADD_U32 => Known::sum(two(), Some(false), true),
             Op::S_ADDC_U32 => Known::sum(two(), self.scc, true),
             Op::S_SUB_U32 => Known::sum(two(), Some(false), false),

@@ -78,10 +78,9 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
     code.extend(0xbf81_0000u32.to_le_bytes());
     let options = Options {
         name: "instruction",
-        decode: |code, pc, chip| decode(code.get(pc as usize..)?, pc.into(), chip).ok(),
+        decode: |bytes, pc, chip| decode(bytes, pc.into(), chip).ok(),
         chip,
         entry: 0,
-        code_address: 0,
         vgprs: 24,
         sgprs: 16,
         mode,
@@ -93,7 +92,9 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         observed: true,
         stage: None,
     };
-    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
+    let func = lift(&crate::code::Code::of_file(&code, 0, 0), &options, &Meter::unlimited())
+        .expect("no limits")
+        .function;
     verify(&func).unwrap_or_else(|error| panic!("{:?}\n{func}", error.violations));
     let (offsets, _) = func.frame_layout();
     let slot = |name: &str| {

@@ -5,6 +5,7 @@ use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn};
 use warpjit_texture::sample::{Coordinates, CubeSize, Detail, Gather, Lod, LodQuery, Prepared, query_size};
 use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 
+use super::generated;
 use super::request::{Family, Level, Operation, Request};
 use super::{
     CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, WORDS, cube, descriptor,
@@ -56,18 +57,31 @@ impl Wrong {
 fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     let request = Request::decode(call.params);
     let mut lanes = call.each_lane().peekable();
+    let mut first_of_call = true;
     while let Some(&first) = lanes.peek() {
         // Mostly all lanes name the same texture.
-        let names = request.names(&words(call, first));
+        let names = names(call, &request, first);
         let header = header(call, &request, names.texture).map_err(|wrong| wrong.at(first))?;
-        let view = view(call, &request, &header, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry = sampler_entry(call, &request, names.sampler);
+        let complete = entry.is_ok() || !request.needs_sampler();
+        if first_of_call && complete && one_name(call, &request, names) {
+            let entry = entry.as_ref().ok();
+            let describe = || {
+                let view = decoded_view(&request, &header).ok()?;
+                Some((view, sampler(&request, entry, &header)))
+            };
+            if generated::serve(call, &request, &header, entry, describe) {
+                return Ok(());
+            }
+        }
+        first_of_call = false;
+        let view = view(call, &request, &header, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry =
             if request.needs_sampler() { entry.map_err(|wrong| wrong.at(first))?.into() } else { entry.ok() };
         let sampler = sampler(&request, entry.as_ref(), &header);
         let mut prepared = Prepared::new(&view, &sampler);
-        while let Some(lane) = lanes.next_if(|&lane| request.names(&words(call, lane)) == names) {
-            let words = words(call, lane);
+        while let Some(lane) = lanes.next_if(|&lane| self::names(call, &request, lane) == names) {
+            let words = call.args(lane, 0);
             let arguments = request.arguments(&words, &view, &sampler);
             let found = execute(&request, &arguments, &view, &mut prepared, &mut Guest(&mut *call.access));
             let results = found.map_err(|error| {
@@ -83,9 +97,15 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     Ok(())
 }
 
-/// The words of a lane's mailbox.
-fn words(call: &DeviceCall<'_>, lane: u32) -> [u32; WORDS] {
-    std::array::from_fn(|n| call.arg(lane, n as u32))
+/// Whether all lanes name one texture.
+fn one_name(call: &DeviceCall<'_>, request: &Request, names: Names) -> bool {
+    let named_by_lanes = request.family == Family::Gk104 || request.indirect;
+    !named_by_lanes || call.each_lane().all(|lane| self::names(call, request, lane) == names)
+}
+
+/// What a lane names.
+fn names(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Names {
+    request.names(|n| call.arg(lane, n))
 }
 
 /// Bytes of an entry of a table.
@@ -143,19 +163,24 @@ fn sampler_entry(call: &mut DeviceCall<'_>, request: &Request, slot: u32) -> Res
     entry(call, request, slot, false)?.ok_or(Wrong { slot, reason: "no sampler", address: None })
 }
 
+/// The view that a header is for a request.
+fn decoded_view(request: &Request, header: &TextureEntry) -> Result<View, &'static str> {
+    let mut view = descriptor::view(header, request.family)?;
+    // Behind `texprep cube` programs of Tesla name a layer that is a face.
+    let is_tesla = matches!(request.family, Family::G80 | Family::Tesla);
+    if is_tesla && view.kind == Kind::CubeArray && request.operation == Operation::Sample && !request.cube {
+        view.kind = Kind::D2Array;
+    }
+    Ok(view)
+}
+
 fn view(
     call: &mut DeviceCall<'_>,
     request: &Request,
     header: &TextureEntry,
     slot: u32,
 ) -> Result<View, Wrong> {
-    let mut view =
-        descriptor::view(header, request.family).map_err(|reason| Wrong { slot, reason, address: None })?;
-    // Behind `texprep cube` programs of Tesla name a layer that is a face.
-    let is_tesla = matches!(request.family, Family::G80 | Family::Tesla);
-    if is_tesla && view.kind == Kind::CubeArray && request.operation == Operation::Sample && !request.cube {
-        view.kind = Kind::D2Array;
-    }
+    let view = decoded_view(request, header).map_err(|reason| Wrong { slot, reason, address: None })?;
     let reads = matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather);
     if reads && let Err(address) = call.access.read(view.address, &mut [0]) {
         return Err(Wrong { slot, reason: "the texture is not in memory", address: Some(address) });
@@ -196,12 +221,17 @@ impl Request {
         matches!(self.operation, Operation::Sample | Operation::Gather | Operation::QueryLevel)
     }
 
-    /// What a lane names.
-    fn names(&self, words: &[u32; WORDS]) -> Names {
-        let (layer, handle) = (words[LAYER as usize], words[HANDLE as usize]);
+    /// What a lane names, whose mailbox has these words.
+    fn names(&self, word: impl Fn(u32) -> u32) -> Names {
         match self.family {
-            Family::Gk104 => Names { texture: handle & 0xf_ffff, sampler: handle >> 20 },
-            Family::Gf100 if self.indirect => Names { texture: layer >> 23, sampler: layer >> 16 & 0x7f },
+            Family::Gk104 => {
+                let handle = word(HANDLE);
+                Names { texture: handle & 0xf_ffff, sampler: handle >> 20 }
+            }
+            Family::Gf100 if self.indirect => {
+                let layer = word(LAYER);
+                Names { texture: layer >> 23, sampler: layer >> 16 & 0x7f }
+            }
             _ => Names { texture: self.texture.into(), sampler: self.sampler.into() },
         }
     }

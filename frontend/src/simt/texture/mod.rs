@@ -6,6 +6,7 @@
 mod cube;
 mod descriptor;
 mod device;
+mod generated;
 mod lift;
 mod request;
 #[cfg(test)]

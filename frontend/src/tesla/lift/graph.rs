@@ -2,18 +2,20 @@
 
 use super::Options;
 use super::{atomic, is_areg};
+use crate::code::Code;
+use crate::envydis::fetch;
 use crate::simt::{Graph, Leads, Source, TargetSet};
-use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_at as decode, decode_word};
+use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_word, dialect::Tesla};
 use warpjit_ir::{Meter, Stopped};
 
 /// A program's code.
 pub(super) struct Program<'a> {
-    code: &'a [u8],
+    code: &'a Code<'a>,
     options: &'a Options<'a>,
 }
 
 /// Follows the program from its entry.
-pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+pub(super) fn explore(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
     Graph::explore(&Program { code, options }, options.entry, meter)
 }
 
@@ -31,19 +33,19 @@ impl Source for Program<'_> {
             set: (inst.op == Op::BraIndirect).then(|| self.targets(inst)),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
+            block_behind: self.code.file().is_none() && leaves_for_good(inst),
         }
     }
 
     fn set(&self, set: TargetSet) -> Vec<u32> {
         match set {
-            TargetSet::Anywhere => starts(self.code, self.options.base).collect(),
+            TargetSet::Anywhere => starts(self.code).collect(),
             TargetSet::OfBank(bank) => {
                 let bytes = self.fixed_bank(bank).unwrap_or_default();
                 let words =
                     bytes.windows(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
                 // Beyond the bank's end the space reads as zero.
-                let mut targets: Vec<u32> =
-                    words.chain([0]).filter(|&pc| is_start(self.code, self.options.base, pc)).collect();
+                let mut targets: Vec<u32> = words.chain([0]).filter(|&pc| is_start(self.code, pc)).collect();
                 targets.sort_unstable();
                 targets.dedup();
                 targets
@@ -72,11 +74,17 @@ impl Program<'_> {
 }
 
 /// The instruction at `pc`, if the hardware would find one there.
-fn decode_at(code: &[u8], pc: u32, options: &Options<'_>) -> Option<Inst> {
-    if !is_start(code, options.base, pc) {
+fn decode_at(code: &Code<'_>, pc: u32, options: &Options<'_>) -> Option<Inst> {
+    // Whether an instruction begins there depends on the word before.
+    code.depend(pc & !7, 8);
+    if !is_start(code, pc) {
         return None;
     }
-    let inst = match decode(code, options.base, pc, options.target) {
+    if pc % 8 == 4 && code.bytes(pc).first().is_some_and(|byte| byte & 1 != 0) {
+        code.depend(pc, 8);
+    }
+    let (raw, _) = fetch::<Tesla>(&code.bytes(pc), 0).ok()?;
+    let inst = match decode_word(raw, pc, options.target) {
         Ok(inst) => inst,
         Err(DecodeError::Undefined { raw, .. }) => {
             atomic::decode_odd(raw, pc, options.target).or_else(|| decode_odd(raw, pc, options.target))?
@@ -119,20 +127,20 @@ fn decode_odd(raw: u64, pc: u32, target: Target) -> Option<Inst> {
 
 /// Whether an instruction begins at `pc`. Long ones only stand at multiples of eight, so looking at the word
 /// before is enough.
-fn is_start(code: &[u8], base: u32, pc: u32) -> bool {
-    let word_bit0 = |at: Option<u32>| code.get(at? as usize).map(|byte| byte & 1);
-    let at = pc.checked_sub(base);
+fn is_start(code: &Code<'_>, pc: u32) -> bool {
+    let word_bit0 = |at: u32| code.bytes(at).first().map(|byte| byte & 1);
     match pc % 8 {
-        0 => word_bit0(at).is_some(),
+        0 => word_bit0(pc).is_some(),
         // What stands before the file is not known.
-        4 => word_bit0(at).is_some() && at.and_then(|at| word_bit0(at.checked_sub(4))) != Some(1),
+        4 => word_bit0(pc).is_some() && word_bit0(pc - 4) != Some(1),
         _ => false,
     }
 }
 
-fn starts(code: &[u8], base: u32) -> impl Iterator<Item = u32> + '_ {
-    let at = move |offset: u32| base.wrapping_add(offset);
-    (0..code.len().min(1 << 24) as u32).step_by(4).map(at).filter(move |&pc| is_start(code, base, pc))
+fn starts<'a>(code: &'a Code<'a>) -> impl Iterator<Item = u32> + 'a {
+    let (first, bytes) = code.extent().unwrap_or((0, 0));
+    let at = move |offset: u32| first.wrapping_add(offset);
+    (0..bytes.min(1 << 24)).step_by(4).map(at).filter(move |&pc| is_start(code, pc))
 }
 
 fn steps_missing_areg(inst: &Inst) -> bool {
@@ -162,6 +170,12 @@ fn ends_block(inst: &Inst) -> bool {
                 | Op::JoinAt
                 | Op::PreRet
         )
+}
+
+/// Whether no lane goes on behind an instruction that ends a block.
+fn leaves_for_good(inst: &Inst) -> bool {
+    let leaves = inst.end == End::Exit || matches!(inst.op, Op::Ret | Op::Break);
+    leaves && inst.pred.is_none()
 }
 
 /// Whether execution can go on behind an instruction that ends a block.

@@ -26,6 +26,7 @@ mod texture;
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
 use super::{Inst, Target};
+use crate::code::Code;
 use crate::simt::stage::{Plan, Uses};
 use crate::simt::{Carried, Graph};
 use emit::{Emit, Own};
@@ -74,7 +75,7 @@ pub(crate) struct Needs {
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub(crate) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+pub(crate) fn explore(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
     graph::explore(code, options, meter)
 }
 
@@ -92,7 +93,8 @@ pub(crate) fn needs(graph: &Graph<Inst>) -> Needs {
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
-    lift_graph(&explore(code, options, meter)?, options, meter)
+    let code = Code::of_file(code, options.base, options.base.into());
+    lift_graph(&explore(&code, options, meter)?, options, meter)
 }
 
 /// Lifts instructions that were found before.

@@ -3,7 +3,7 @@
 //! Components are the exact values of the definition, as the nearest f32: end points are fractions of 31, 63, 255 or 127, those between
 //! them fractions of these (docs/hardware/textures-nv.md section 3). Hardware is up to about 1/255 off.
 
-use super::convert;
+use super::srgb::{SRGB31, SRGB63};
 use crate::Texel;
 
 const ONE: u32 = 0x3f80_0000;
@@ -15,10 +15,7 @@ fn half(element: &[u8; 16], second: bool) -> u64 {
 }
 
 /// `numerator / denominator`: both are small, so that the division rounds once.
-fn fraction(numerator: i32, denominator: i32, srgb: bool) -> u32 {
-    if srgb {
-        return convert::linear(f64::from(numerator) / f64::from(denominator)).to_bits();
-    }
+fn fraction(numerator: i32, denominator: i32) -> u32 {
     (numerator as f32 / denominator as f32).to_bits()
 }
 
@@ -37,7 +34,12 @@ fn colour(block: u64, texel: u32, four: bool, srgb: bool) -> Texel {
     };
     let part = |bit: u32, most: u16| {
         let end = |colour: u16| i32::from(colour >> bit & most);
-        fraction(first * end(c0) + second * end(c1), of * i32::from(most), srgb)
+        let sum = first * end(c0) + second * end(c1);
+        match srgb {
+            true if most == 31 => SRGB31[(sum * (6 / of)) as usize & 255],
+            true => SRGB63[(sum * (6 / of)) as usize & 511],
+            false => fraction(sum, of * i32::from(most)),
+        }
     };
     [part(11, 31), part(5, 63), part(0, 31), ONE]
 }
@@ -54,12 +56,12 @@ fn component(block: u64, texel: u32, signed: bool) -> u32 {
     let (a, b) = (r0.max(-most), r1.max(-most));
     let index = (block >> (16 + 3 * texel) & 7) as i32;
     match (index, r0 > r1) {
-        (0, _) => fraction(a, most, false),
-        (1, _) => fraction(b, most, false),
-        (_, true) => fraction((8 - index) * a + (index - 1) * b, 7 * most, false),
-        (6, false) => fraction(if signed { -1 } else { 0 }, 1, false),
+        (0, _) => fraction(a, most),
+        (1, _) => fraction(b, most),
+        (_, true) => fraction((8 - index) * a + (index - 1) * b, 7 * most),
+        (6, false) => fraction(if signed { -1 } else { 0 }, 1),
         (7, false) => ONE,
-        (_, false) => fraction((6 - index) * a + (index - 1) * b, 5 * most, false),
+        (_, false) => fraction((6 - index) * a + (index - 1) * b, 5 * most),
     }
 }
 
@@ -71,7 +73,7 @@ pub(super) fn decode(element: &[u8; 16], kind: u8, signed: bool, srgb: bool, tex
         2 => {
             let alpha = (low >> (4 * texel) & 15) as i32;
             let [r, g, b, _] = colour(high, texel, true, srgb);
-            [r, g, b, fraction(alpha, 15, false)]
+            [r, g, b, fraction(alpha, 15)]
         }
         3 => {
             let [r, g, b, _] = colour(high, texel, true, srgb);

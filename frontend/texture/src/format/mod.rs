@@ -6,8 +6,11 @@ mod bc67_tables;
 mod codes;
 mod convert;
 mod fields;
+mod srgb;
 
 pub use codes::{gcn, gk104_image, nvidia, nvidia_surface};
+pub use convert::SRGB8;
+pub use srgb::{SRGB31, SRGB63};
 
 use crate::Texel;
 
@@ -151,6 +154,29 @@ impl Format {
                 Some(u128::from(convert::to_shared_exponent([red, green, blue])).to_le_bytes())
             }
             Packing::Bc { .. } | Packing::Bc6 { .. } | Packing::Pairs { .. } => None,
+        }
+    }
+
+    /// The format without sRGB's curve.
+    pub fn without_srgb(self) -> Format {
+        let packing = match self.packing {
+            Packing::Fields(fields) => Packing::Fields(fields.map(|field| match field.number {
+                Number::Srgb => Field { number: Number::Unorm, ..field },
+                _ => field,
+            })),
+            Packing::Bc { kind, signed, .. } => Packing::Bc { kind, signed, srgb: false },
+            other => other,
+        };
+        Format { packing, ..self }
+    }
+
+    /// Whether a component goes from 0 to 1.
+    pub fn is_unorm(&self, component: usize) -> bool {
+        match self.packing {
+            Packing::Fields(fields) => matches!(fields[component & 3].number, Number::Unorm | Number::Srgb),
+            Packing::Bc { signed, .. } => !signed,
+            Packing::Pairs { .. } => true,
+            _ => false,
         }
     }
 

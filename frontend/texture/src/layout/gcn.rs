@@ -1,6 +1,6 @@
 //! Images of GCN 1.0 to 1.2: linear, in micro tiles, in macro tiles (docs/hardware/graphics-gcn.md sections 4.1, 4.2).
 
-use super::{Place, macro_tiles::MacroTiles};
+use super::{Place, formula::Part, macro_tiles::MacroTiles};
 use crate::{Kind, View};
 
 pub use super::chips::TileTables;
@@ -301,7 +301,29 @@ pub(super) struct MicroTiles {
     slice_bytes: u64,
 }
 
+impl Order {
+    /// What each bit of a coordinate adds, in bytes.
+    pub(super) fn bits(&self, bytes: u32) -> [[u32; 16]; 3] {
+        [&self.x, &self.y, &self.z].map(|axis| {
+            let of = |n: usize| if n < 3 { u32::from(axis[1 << n]) * bytes } else { 0 };
+            std::array::from_fn(of)
+        })
+    }
+}
+
 impl MicroTiles {
+    /// What columns, rows and slices add to addresses.
+    pub(super) fn parts(&self) -> Option<[Part; 3]> {
+        let bytes = self.bytes.is_power_of_two().then_some(self.bytes as u32)?;
+        let [x, y, mut z] = self.order.bits(bytes);
+        z[self.thickness as usize..].fill(0);
+        Some([
+            Part { low: 3, step: self.tile_bytes, bits: x },
+            Part { low: 3, step: self.tile_bytes.wrapping_mul(self.columns), bits: y },
+            Part { low: self.thickness, step: self.slice_bytes, bits: z },
+        ])
+    }
+
     fn new(mode: &TileMode, order: Order, bytes: u64, pitch: u64, rows: u64) -> MicroTiles {
         let thickness = u64::from(mode.thickness());
         MicroTiles {

@@ -1,6 +1,6 @@
 //! Images of GCN 1.4: linear, or in blocks of 256 bytes, 4 KB or 64 KB with a swizzle in them (docs/hardware/graphics-gcn.md section 4.3).
 
-use super::Place;
+use super::{Place, formula::Part};
 use crate::{Kind, View};
 
 /// An image.
@@ -74,6 +74,20 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// Bytes to the first block, what columns, rows and slices add to addresses, and what is changed in all of them.
+    pub(super) fn parts(&self) -> (u64, [Part; 3], u32) {
+        let steps = [1, self.columns, self.slice].map(|blocks| blocks << self.block);
+        let inside = ((1u64 << self.block) - 1) as u32;
+        let start =
+            steps.iter().zip(self.start).fold(0u64, |sum, (step, n)| sum.wrapping_add(step.wrapping_mul(n)));
+        let parts = std::array::from_fn(|axis| Part {
+            low: self.size[axis],
+            step: steps[axis],
+            bits: self.bits[axis].map(|bits| bits & inside),
+        });
+        (start, parts, (self.tail ^ self.swizzle) & inside)
+    }
+
     #[inline]
     pub(super) fn offset(&self, x: u32, y: u32, slice: u32) -> u64 {
         let mut inside = self.tail ^ self.swizzle;

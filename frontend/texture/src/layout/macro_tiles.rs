@@ -1,5 +1,6 @@
 //! Macro tiles of GCN 1.0 to 1.2: micro tiles distributed over pipes and banks (docs/hardware/graphics-gcn.md section 4.1).
 
+use super::formula::Part;
 use super::gcn::{Order, TileMode};
 
 /// Bytes of a pipe before the next one's follow.
@@ -164,6 +165,48 @@ impl MacroTiles {
             pipe_swizzle: swizzle & (b.pipes - 1),
             bank_swizzle: (swizzle / b.pipes) & (b.banks - 1),
         }
+    }
+
+    /// What columns, rows and slices add to addresses, and what is changed in all of them; `None` where that is not independent. Where
+    /// slices turn banks, it is for one slice only.
+    pub(super) fn parts(&self, slice: Option<u32>) -> Option<([Part; 3], u32)> {
+        let b = &self.banks;
+        let odd = matches!(self.pipe_config, 7 | 14) && b.width == 1;
+        // Slices that turn banks or pipes are added to the swizzle.
+        let turns = slice.is_none() && self.rotation != Rotation::None;
+        if b.parts > 1 || odd || self.alike || turns || !self.bytes.is_power_of_two() {
+            return None;
+        }
+        let spread = |bytes: u64| (bytes / INTERLEAVE).wrapping_mul(b.pipes * b.banks * INTERLEAVE);
+        let step = spread(self.tile_bytes);
+        let slices = Part {
+            low: self.thickness,
+            step: spread(self.slice_bytes),
+            bits: {
+                let [_, _, mut z] = self.order.bits(self.bytes as u32);
+                z[self.thickness as usize..].fill(0);
+                z
+            },
+        };
+        let slice = slice.unwrap_or(0);
+        let of_slice = slices.outside(slice);
+        let inside = |x: u32, y: u32| self.offset(x, y, slice).wrapping_sub(of_slice);
+        let of_slice_inside = slices.inside(slice);
+        let flips = u32::try_from(inside(0, 0)).ok()?;
+        let mut parts = [
+            Part { low: self.width, step, bits: [0; 16] },
+            Part { low: self.height, step: step.wrapping_mul(self.columns), bits: [0; 16] },
+            slices,
+        ];
+        // What is left of a bit's offset is inside a macro tile, where bits do not depend on each other.
+        for n in 0..16 {
+            let [x, y] = [(1 << n, 0), (0, 1 << n)].map(|(x, y)| inside(x, y));
+            let [of_x, of_y] = [parts[0].outside(1 << n), parts[1].outside(1 << n)];
+            parts[0].bits[n] = u32::try_from(x.wrapping_sub(of_x)).ok()? ^ flips;
+            parts[1].bits[n] = u32::try_from(y.wrapping_sub(of_y)).ok()? ^ flips;
+        }
+        // The slice's own bits are its part's.
+        Some((parts, flips ^ of_slice_inside))
     }
 
     #[inline]

@@ -4,10 +4,13 @@
 //! no sense give addresses that make none, and nothing else.
 
 pub mod chips;
+mod formula;
 pub mod gcn;
 pub mod gfx9;
 mod macro_tiles;
 pub mod nvidia;
+
+pub use formula::{Formula, Part};
 
 use crate::{Kind, View};
 

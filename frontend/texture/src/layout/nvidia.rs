@@ -1,5 +1,6 @@
 //! Block-linear images of Tesla, Fermi and GK104 (docs/hardware/textures-nv.md section 4).
 
+use super::formula::{Part, gob_parts};
 use crate::{Kind, View};
 
 /// Parameters of a block-linear image.
@@ -47,6 +48,29 @@ impl Gobs {
         let offset = self.block_bytes().wrapping_mul(block);
         let inside = gob << (6 + self.gob_rows) | within(y, self.gob_rows) << 6 | x & 63;
         offset.wrapping_add(inside).wrapping_add(layer.wrapping_mul(self.layer))
+    }
+
+    /// What columns and rows add to addresses.
+    pub(super) fn parts(&self, log2_bytes: u32) -> [Part; 2] {
+        let [columns, rows, _] = self.all_parts(log2_bytes);
+        [columns, rows]
+    }
+
+    /// What slices add.
+    pub(super) fn slices(&self) -> Part {
+        self.all_parts(0)[2]
+    }
+
+    fn all_parts(&self, log2_bytes: u32) -> [Part; 3] {
+        let column = self.block_bytes();
+        let row = column.wrapping_mul(self.columns);
+        let steps = [column, row, row.wrapping_mul(self.rows)];
+        gob_parts(log2_bytes, self.gob_rows + self.block_height, self.block_depth, steps)
+    }
+
+    /// Bytes from layer to layer.
+    pub(super) fn layer_bytes(&self) -> u64 {
+        self.layer
     }
 
     fn block_bytes(&self) -> u64 {

@@ -3,8 +3,11 @@
 use super::sampler::{Reduction, Rounding, Wrap};
 use crate::Texel;
 
-/// No coordinate is farther from 0, in texels: the last of them still wrap.
-const LIMIT: f64 = (1u64 << 40) as f64;
+/// No coordinate is farther from 0, in textures: what is beyond is as far outside, whatever the offset.
+const FARTHEST: f64 = 256.0;
+
+/// The same, in texels, of coordinates that count these.
+const FARTHEST_TEXEL: f64 = (1 << 22) as f64;
 
 /// The nearest integer, of two the even one; 0 of what is no number.
 pub(super) fn round_even(x: f64) -> i64 {
@@ -18,11 +21,6 @@ pub(super) fn round_even(x: f64) -> i64 {
 fn floor(x: f64) -> i64 {
     let whole = x as i64;
     whole - i64::from(x < whole as f64)
-}
-
-/// A coordinate in texels of a level. What is no finite number counts as 0.
-pub(super) fn position(coordinate: f64, size: f64) -> f64 {
-    if coordinate.is_finite() { (coordinate * size).clamp(-LIMIT, LIMIT) } else { 0.0 }
 }
 
 /// What is beyond the first and last texel.
@@ -43,6 +41,20 @@ pub(super) enum Tap {
 }
 
 impl Edge {
+    /// A coordinate in texels of a level. What is no finite number counts as 0. Of what comes again and again the first is taken.
+    pub(super) fn position(self, coordinate: f64, normalized: bool, n: u32) -> f64 {
+        let c = if coordinate.is_finite() { coordinate } else { 0.0 };
+        if !normalized {
+            return c.clamp(-FARTHEST_TEXEL, FARTHEST_TEXEL);
+        }
+        let c = match self {
+            Edge::Wrap(Wrap::Wrap) => c - c.floor(),
+            Edge::Wrap(Wrap::Mirror) => c - 2.0 * (0.5 * c).floor(),
+            _ => c.clamp(-FARTHEST, FARTHEST),
+        };
+        c * f64::from(n)
+    }
+
     fn tap(self, i: i64, n: u32) -> Tap {
         match self {
             Edge::Wrap(wrap) => wrap.texel(i, n).map_or(Tap::Border, Tap::At),
@@ -88,6 +100,9 @@ impl Axis {
     }
 }
 
+/// What is made of texels that are no numbers, on all machines.
+const NAN: f32 = f32::from_bits(0x7fc0_0000);
+
 impl Reduction {
     /// What two texels make; `weight` is that of the second, in 1/256.
     pub(super) fn combine(self, a: Texel, b: Texel, weight: u32) -> Texel {
@@ -95,7 +110,10 @@ impl Reduction {
         std::array::from_fn(|k| {
             let (a, b) = (f32::from_bits(a[k]), f32::from_bits(b[k]));
             match self {
-                Reduction::Blend => a + (b - a) * weight,
+                Reduction::Blend => {
+                    let blend = a + (b - a) * weight;
+                    if blend.is_nan() { NAN } else { blend }
+                }
                 Reduction::Min if b < a => b,
                 Reduction::Max if b > a => b,
                 Reduction::Min | Reduction::Max => a,
@@ -138,7 +156,13 @@ mod tests {
         assert_eq!([0.5, 1.5, 2.5, -0.5, -1.5, 0.51, -0.51].map(round_even), [0, 2, 2, 0, -2, 1, -1]);
         assert_eq!([f64::NAN, 1e300, -1e300].map(round_even), [0, 1 << 50, -(1 << 50)]);
         assert_eq!([0.0, 0.99, -0.01, -1.0, 7.0].map(floor), [0, 0, -1, -1, 7]);
-        assert_eq!([f64::NAN, f64::INFINITY, 0.25].map(|c| position(c, 8.0)), [0.0, 0.0, 2.0]);
+        let positions = |edge: Edge| {
+            [f64::NAN, f64::INFINITY, 0.25, -0.25, 1.25, 1e9, -1e9].map(|c| edge.position(c, true, 8))
+        };
+        assert_eq!(positions(EDGE), [0.0, 0.0, 2.0, -2.0, 10.0, 2048.0, -2048.0]);
+        assert_eq!(positions(Edge::Wrap(Wrap::Wrap)), [0.0, 0.0, 2.0, 6.0, 2.0, 0.0, 0.0]);
+        assert_eq!(positions(Edge::Wrap(Wrap::Mirror)), [0.0, 0.0, 2.0, 14.0, 10.0, 0.0, 0.0]);
+        assert_eq!([0.25, -1e9].map(|c| EDGE.position(c, false, 8)), [0.25, -4_194_304.0]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Levels of detail: docs/hardware/textures-nv.md section 8, docs/hardware/graphics-gcn.md section 5.1.
 
-use super::filter::round_even;
 use super::sampler::{Filter, Mip, Sampler, Ties};
 use crate::View;
 
@@ -79,57 +78,76 @@ pub(super) fn levels(view: &View) -> u32 {
 /// The greatest level of detail by absolute value, 32768 levels.
 const LIMIT: i32 = 1 << 23;
 
-/// A level of detail in 1/256. What is no number is the lowest.
-fn fixed(lod: f64) -> i32 {
-    if lod.is_nan() {
-        -LIMIT
-    } else {
-        round_even(lod * 256.0).clamp(-i64::from(LIMIT), i64::from(LIMIT)) as i32
-    }
+/// A level of detail in 1/256, to nearest even. What is no number is the lowest.
+fn fixed(lod: f32) -> i32 {
+    // The product is exact, and conversions saturate.
+    if lod.is_nan() { -LIMIT } else { ((lod * 256.0).round_ties_even() as i32).clamp(-LIMIT, LIMIT) }
 }
 
-/// The binary logarithm, from additions, products and quotients only: the same bits on all machines. Powers of two are exact.
-fn log2(x: f64) -> f64 {
-    if x.is_nan() || x < 0.0 {
-        return f64::NAN;
+/// [`log2_128`] of a fraction from 1 to 2, by the highest 8 bits of the mantissa. The lower 15 bits of the mantissa added to an entry give
+/// the logarithm in bits 16 and up: it changes once at most in each 256th.
+pub const LOG2: [u32; 256] = {
+    let mut table = [0; 256];
+    // 2^(1/256), a half of a step, and its square.
+    const HALF: f64 = 1.002_711_275_050_202_5;
+    let mut place = HALF;
+    let mut below = 0;
+    let mut n = 0;
+    while n < 256 {
+        let end = (n + 1) as f64 / 256.0 + 1.0;
+        // Without a change in here, nothing that is added gets to bit 16.
+        let mut entry = below << 16 | 0x8000;
+        if place < end {
+            let mantissa = (place - 1.0) * (1 << 23) as f64;
+            let next = mantissa as u32 + 1;
+            entry = (below << 16) + (0x1_0000 - (next & 0x7fff));
+            below += 1;
+            place *= HALF * HALF;
+        }
+        table[n as usize] = entry;
+        n += 1;
     }
-    if !x.is_finite() {
-        return x;
-    }
-    if x < f64::MIN_POSITIVE {
-        return f64::NEG_INFINITY;
-    }
+    table
+};
+
+/// 128 times the binary logarithm, to the nearest; far below all others of 0 and numbers that are not normal.
+fn log2_128(x: f32) -> i32 {
     let bits = x.to_bits();
-    let mut exponent = (bits >> 52) as i64 - 1023;
-    let mut mantissa = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
-    if mantissa > std::f64::consts::SQRT_2 {
-        mantissa /= 2.0;
-        exponent += 1;
+    match bits {
+        0x0080_0000..=0x7f7f_ffff => {
+            let fraction = (LOG2[(bits >> 15 & 255) as usize] + (bits & 0x7fff)) >> 16;
+            ((bits >> 23) as i32 - 127) * 128 + fraction as i32
+        }
+        0x7f80_0000 => LIMIT,
+        _ => -LIMIT,
     }
-    // ln m = 2 artanh t, whose series 1 + t^2 / 3 + t^4 / 5 ... times t ends soon: t is at most 0.172.
-    const SERIES: [f64; 9] =
-        [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
-    let t = (mantissa - 1.0) / (mantissa + 1.0);
-    let square = t * t;
-    let series = SERIES.into_iter().fold(0.0, |sum, term| sum * square + term);
-    exponent as f64 + 2.0 * std::f64::consts::LOG2_E * t * series
 }
 
-/// Level of detail of changes of the place, each times the sizes of the view's first level; biases and clamps come later.
-pub(super) fn of_changes(dx: [f64; 3], dy: [f64; 3]) -> f64 {
-    let square = |d: [f64; 3]| d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+/// Level of detail in 1/256 of changes of the place, each times the sizes of the view's first level; biases and clamps come later.
+pub(super) fn of_changes(dx: [f32; 3], dy: [f32; 3]) -> i32 {
+    let square = |d: [f32; 3]| d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
     let (x, y) = (square(dx), square(dy));
     if x.is_nan() || y.is_nan() {
-        return f64::NEG_INFINITY;
+        return -LIMIT;
     }
-    log2(if y > x { y } else { x }) / 2.0
+    // That of the root.
+    log2_128(if y > x { y } else { x })
 }
 
-/// What the level of detail `lod` of an instruction becomes.
-pub(super) fn adjust(lod: f64, detail: &Detail, view: &View, sampler: &Sampler) -> Adjusted {
-    let bias = if detail.bias.is_nan() { 0.0 } else { f64::from(detail.bias) };
-    let raw = fixed(lod + bias + f64::from(sampler.bias) / 256.0);
-    let clamp = detail.clamp.map_or(-LIMIT, |clamp| fixed(clamp.into()));
+/// The level of detail that an instruction gives, in 1/256.
+pub(super) fn given(lod: f32) -> i32 {
+    fixed(lod)
+}
+
+/// No level of detail: below all others.
+pub(super) const NONE: i32 = -LIMIT;
+
+/// What the level of detail `lod` of an instruction becomes. Each part is in 1/256 before they are added.
+pub(super) fn adjust(lod: i32, detail: &Detail, view: &View, sampler: &Sampler) -> Adjusted {
+    let bias = if detail.bias.is_nan() { 0 } else { fixed(detail.bias) };
+    let sum = i64::from(lod) + i64::from(bias) + i64::from(sampler.bias);
+    let raw = sum.clamp((-LIMIT).into(), LIMIT.into()) as i32;
+    let clamp = detail.clamp.map_or(-LIMIT, fixed);
     let lowest = view.min_lod.min(LIMIT as u32) as i32;
     let clamped = raw.max(sampler.min_lod).min(sampler.max_lod).max(clamp).max(lowest);
     let last = (levels(view) - 1).min(LIMIT as u32 >> 8) as i32;
@@ -188,25 +206,27 @@ mod tests {
 
     #[test]
     fn logarithms() {
-        for e in -1000..1000 {
-            assert_eq!(log2(2f64.powi(e)), f64::from(e));
+        for e in -126..128 {
+            assert_eq!(log2_128(2f32.powi(e)), 128 * e);
         }
-        for k in 1..2000 {
-            let x = f64::from(k) * 0.0137;
-            assert!((log2(x) - x.log2()).abs() < 1e-11, "{x}");
+        // All mantissas that are near a change, and some others.
+        for mantissa in
+            (0..1 << 23).filter(|m| m % 997 == 0 || (LOG2[m >> 15] as usize + (m & 0x7fff) + 1) & 0xffff < 3)
+        {
+            let x = f32::from_bits(127 << 23 | mantissa as u32);
+            assert_eq!(f64::from(log2_128(x)), (f64::from(x).log2() * 128.0).round(), "{x}");
         }
-        assert_eq!(log2(0.0), f64::NEG_INFINITY);
-        assert_eq!(log2(f64::INFINITY), f64::INFINITY);
-        assert!(log2(f64::NAN).is_nan());
+        assert_eq!([0.0, 1e-40, f32::NAN, -1.0].map(log2_128), [-LIMIT; 4]);
+        assert_eq!(log2_128(f32::INFINITY), LIMIT);
     }
 
     #[test]
     fn changes() {
-        assert_eq!(of_changes([4.0, 0.0, 0.0], [0.0, 8.0, 0.0]), 3.0);
-        assert_eq!(of_changes([0.0; 3], [0.0; 3]), f64::NEG_INFINITY);
+        assert_eq!(of_changes([4.0, 0.0, 0.0], [0.0, 8.0, 0.0]), 3 * 256);
+        assert_eq!(of_changes([0.0; 3], [0.0; 3]), NONE);
         assert_eq!(of_changes([3.0, 4.0, 0.0], [0.0; 3]), of_changes([5.0, 0.0, 0.0], [0.0; 3]));
-        assert_eq!(of_changes([f64::NAN, 0.0, 0.0], [8.0; 3]), f64::NEG_INFINITY);
-        assert_eq!(of_changes([f64::INFINITY, 0.0, 0.0], [0.0; 3]), f64::INFINITY);
+        assert_eq!(of_changes([f32::NAN, 0.0, 0.0], [8.0; 3]), NONE);
+        assert_eq!(of_changes([f32::INFINITY, 0.0, 0.0], [0.0; 3]), LIMIT);
     }
 
     #[test]
@@ -219,6 +239,6 @@ mod tests {
     #[test]
     fn numbers() {
         assert_eq!([1.0, -0.5, 0.001953125, 0.005859375].map(fixed), [256, -128, 0, 2]);
-        assert_eq!([f64::NAN, f64::NEG_INFINITY, -1e30, 1e30].map(fixed), [-LIMIT, -LIMIT, -LIMIT, LIMIT]);
+        assert_eq!([f32::NAN, f32::NEG_INFINITY, -1e30, 1e30].map(fixed), [-LIMIT, -LIMIT, -LIMIT, LIMIT]);
     }
 }

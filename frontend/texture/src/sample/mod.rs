@@ -1,7 +1,7 @@
 //! Sampling: coordinates, levels of detail, filters. It executes the requests of texture and image instructions.
 //!
-//! Arithmetic is the same on all machines: positions and levels of detail are computed in f64 and put on the grid of 1/256 that hardware
-//! has, texels are mixed in f32, along x, then y, z and levels. The places where families differ are fields of [`Sampler`] and of
+//! Arithmetic is the same on all machines: positions are computed in f64, levels of detail in f32, and put on the grid of 1/256 that
+//! hardware has, texels are mixed in f32, along x, then y, z and levels. The places where families differ are fields of [`Sampler`] and of
 //! the requests. No number makes a request fail or panic; it fails only where a texel that counts is not in memory. Texels of weight 0 do
 //! not count.
 //!
@@ -23,12 +23,12 @@ mod wrap;
 mod tests;
 
 pub use image::{CubeSize, address, atomic, fetch, load_raw, query_size, store, store_raw};
-pub use lod::{Detail, Lod, LodQuery};
+pub use lod::{Detail, LOG2, Lod, LodQuery};
 pub use request::{Coordinates, CubeCoordinates, Gather};
 pub use sampler::{Compare, Filter, Mip, Reduction, Rounding, Sampler, Ties, Wrap};
 
 use cube::Projected;
-use filter::{Axis, Edge, Tap, filter, position};
+use filter::{Axis, Edge, Tap, filter};
 use lod::{Adjusted, Selection};
 use texels::Level;
 
@@ -103,8 +103,8 @@ impl<'a> Prepared<'a> {
             view,
             sampler,
             quick: quick::serves(view, sampler),
-            format: if sampler.srgb { view.format } else { texels::linear(view.format) },
-            integer: sampler.compare.is_none() && texels::is_integer(view),
+            format: if sampler.srgb { view.format } else { view.format.without_srgb() },
+            integer: sampler.compare.is_none() && view.is_integer(),
             normalized: view.normalized && !sampler.unnormalized,
             levels: [None; 2],
         }
@@ -230,7 +230,7 @@ impl<'a> Prepared<'a> {
     pub fn query_lod(&self, at: &Coordinates, detail: &Detail) -> LodQuery {
         match self.adjusted(at, detail) {
             Some(lod) => lod.query,
-            None => lod::adjust(f64::NEG_INFINITY, detail, self.view, self.sampler).query,
+            None => lod::adjust(lod::NONE, detail, self.view, self.sampler).query,
         }
     }
 
@@ -238,19 +238,19 @@ impl<'a> Prepared<'a> {
     fn adjusted(&self, at: &Coordinates, detail: &Detail) -> Option<Adjusted> {
         let lod = match detail.lod {
             Lod::Lowest => return None,
-            Lod::Level(lod) => lod.into(),
+            Lod::Level(lod) => lod::given(lod),
             Lod::Gradients { dx, dy } => {
-                let scale =
-                    if self.normalized { texels::first_size(self.view) } else { [1; 3] }.map(f64::from);
+                let sizes = if self.normalized { texels::first_size(self.view) } else { [1; 3] };
+                let scale = sizes.map(|size| size as f32);
                 let projected = (self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction)
                     .then(|| Projected::new(at.at));
                 let [dx, dy] = [dx, dy].map(|change| {
                     let change = match &projected {
                         Some(projected) => {
                             let [s, t] = projected.derivative(change);
-                            [s, t, 0.0]
+                            [s as f32, t as f32, 0.0]
                         }
-                        None => change.map(f64::from),
+                        None => change,
                     };
                     let axes = self.view.kind.axes();
                     std::array::from_fn(|k| if k < axes { change[k] * scale[k] } else { 0.0 })
@@ -302,7 +302,7 @@ impl<'a> Prepared<'a> {
         let compare = self.sampler.compare?;
         let component = sources.iter().find_map(|source| component(*source)).unwrap_or(0);
         let reference = match at.reference {
-            reference if !texels::is_unorm(&self.format, component) => reference,
+            reference if !self.format.is_unorm(component) => reference,
             reference if reference > 0.0 => reference.min(1.0),
             _ => 0.0,
         };
@@ -328,13 +328,13 @@ impl<'a> Prepared<'a> {
         let mut axes = [Axis::NONE; 3];
         for (k, axis) in axes.iter_mut().enumerate().take(kind.axes()) {
             let n = level.size[k];
-            let at = position(spot.at[k], if self.normalized { n.into() } else { 1.0 });
-            let at = if k < 2 { at + beyond } else { at };
             let edge = if kind.is_cube() && self.sampler.seamless {
                 Edge::Seam
             } else {
                 Edge::Wrap(self.sampler.wrap[k])
             };
+            let at = edge.position(spot.at[k], self.normalized, n);
+            let at = if k < 2 { at + beyond } else { at };
             *axis = match if k == 2 { z } else { filter } {
                 Filter::Nearest => Axis::nearest(at, spot.offset[k], self.sampler.nearest, edge, n),
                 Filter::Linear => Axis::linear(at, spot.offset[k], edge, n),

@@ -1,7 +1,7 @@
 //! The quick way for what most programs sample: flat textures of four 8-bit components, without comparisons. It gives the bits of the
 //! general way; a request with a texel beyond the edges goes there.
 
-use super::filter::{Axis, Edge, Tap, position};
+use super::filter::{Axis, Edge, Tap};
 use super::sampler::{Filter, Reduction, Sampler};
 use super::texels::{self, Level};
 use crate::format::{Field, Number, Packing};
@@ -44,8 +44,8 @@ pub(super) fn level<M: Memory + ?Sized>(
 ) -> Result<Option<Lanes>, Error> {
     let axis = |k: usize| {
         let n = level.size[k];
-        let at = position(place.at[k], if normalized { n.into() } else { 1.0 });
         let edge = Edge::Wrap(sampler.wrap[k]);
+        let at = edge.position(place.at[k], normalized, n);
         match filter {
             Filter::Nearest => Axis::nearest(at, place.offset[k], sampler.nearest, edge, n),
             Filter::Linear => Axis::linear(at, place.offset[k], edge, n),

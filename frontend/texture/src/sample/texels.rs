@@ -1,7 +1,7 @@
 //! Elements and texels of a level, as they are in memory.
 
 use super::lod::levels;
-use crate::format::{Field, Number, Packing};
+
 use crate::{Error, Format, Kind, Memory, Source, Texel, View, layout};
 
 /// Texels of a level of the image along x, y, z.
@@ -106,42 +106,4 @@ pub(super) fn apply(sources: [Source; 4], texel: Texel) -> Texel {
         Source::OneInt => 1,
         Source::Component(component) => texel[usize::from(component & 3)],
     })
-}
-
-/// The format without sRGB's curve.
-pub(super) fn linear(format: Format) -> Format {
-    let packing = match format.packing {
-        Packing::Fields(fields) => Packing::Fields(fields.map(|field| match field.number {
-            Number::Srgb => Field { number: Number::Unorm, ..field },
-            _ => field,
-        })),
-        Packing::Bc { kind, signed, .. } => Packing::Bc { kind, signed, srgb: false },
-        other => other,
-    };
-    Format { packing, ..format }
-}
-
-/// Whether the results of a view are integers, which cannot be filtered. Of a depth with a stencil those components count that sources
-/// name, and the first of them.
-pub(super) fn is_integer(view: &View) -> bool {
-    let Packing::Fields(fields) = view.format.packing else { return view.format.is_integer() };
-    let named = view.sources.iter().filter_map(|source| match source {
-        Source::Component(component) => Some(fields[usize::from(component & 3)]),
-        _ => None,
-    });
-    named
-        .filter(|field| field.bits > 0)
-        .map(|field| matches!(field.number, Number::Uint | Number::Sint))
-        .next()
-        .unwrap_or(false)
-}
-
-/// Whether a component goes from 0 to 1.
-pub(super) fn is_unorm(format: &Format, component: usize) -> bool {
-    match format.packing {
-        Packing::Fields(fields) => matches!(fields[component & 3].number, Number::Unorm | Number::Srgb),
-        Packing::Bc { signed, .. } => !signed,
-        Packing::Pairs { .. } => true,
-        _ => false,
-    }
 }

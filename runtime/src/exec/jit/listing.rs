@@ -22,8 +22,8 @@ impl Jit {
             versions.impossible && versions.list.is_empty()
         };
         let func = &self.kernel.func;
-        let interpreted: BTreeSet<u32> =
-            func.block_ids().filter(refused).map(|block| func.block(block).pc).collect();
+        let interpreted: BTreeSet<u64> =
+            func.block_ids().filter(refused).map(|block| func.block(block).pc.into()).collect();
         Listings {
             functions: lock(&self.listings).iter().map(Arc::clone).collect(),
             interpreted: interpreted.into_iter().collect(),
@@ -114,7 +114,11 @@ impl Jit {
         let blocks: BTreeSet<_> = region.blocks.iter().copied().collect();
         CodePart {
             outline: region.outline(func),
-            spans: blocks.into_iter().map(|block| span(func, block)).collect(),
+            spans: blocks
+                .into_iter()
+                .map(|block| span(func, block))
+                .map(|span| span.start.into()..span.end.into())
+                .collect(),
             exits: region.outline_of_exits(func),
             lanes,
             known: Vec::new(),

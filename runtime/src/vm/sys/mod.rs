@@ -25,7 +25,7 @@ compile_error!("compiled code exists for x86-64 and AArch64");
 
 pub(super) use pages::{Pages, page_bytes};
 pub use signals::{ensure, install as init};
-pub use stack::{on_enough_stack, on_stack_for_compiler};
+pub use stack::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 
 /// The floating-point environment of compiled code.

@@ -64,6 +64,11 @@ pub fn on_stack_for_compiler<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ENOUGH_TO_COMPILE, OWN_BYTES, work)
 }
 
+/// The same, called from a function that compiled code has called: on whatever stack that runs, it gets another one.
+pub fn on_new_stack_for_compiler<T>(work: impl FnOnce() -> T) -> T {
+    stacker::grow(OWN_BYTES, work)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

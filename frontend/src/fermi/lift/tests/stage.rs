@@ -34,7 +34,8 @@ fn run(
 ) -> (Result<(), Fault>, StageMemory, StageLayout) {
     let code = assemble(text, Chip::Gf100).unwrap_or_else(|error| panic!("{error}")).code;
     let mut options = Options { stage: interface.stage, ..Options::compute("test", Chip::Gf100, 16) };
-    let needs = needs(&code, &options, &Meter::unlimited()).unwrap();
+    let needs =
+        needs(&crate::code::Code::of_file(&code, options.base, 0), &options, &Meter::unlimited()).unwrap();
     let plan = Plan::new(interface, &needs.uses, 0, false).unwrap();
     options.plan = Some(&plan);
     let func = lift(&code, &options, &Meter::unlimited()).unwrap();

@@ -118,7 +118,6 @@ impl Machine {
             decode: |_, pc, _| PROGRAM.with_borrow(|program| program.get(pc as usize / 8).copied()),
             chip: self.generation.into(),
             entry: 0,
-            code_address: 0,
             vgprs: 32,
             sgprs: 104,
             mode: 0xc0,
@@ -130,7 +129,9 @@ impl Machine {
             observed: true,
             stage: None,
         };
-        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
+        let func = lift(&crate::code::Code::of_file(&code, 0, 0), &options, &Meter::unlimited())
+            .expect("no limits")
+            .function;
         let code = Code::new(&func).unwrap_or_else(|error| panic!("{error}\n{func}"));
         let exec = self.exec;
         let mut warp = Warp::new(&code, u64::MAX, |builtin, lane| match builtin {

@@ -3,7 +3,7 @@
 use warpjit_ir::Meter;
 use warpjit_ir::verify::verify;
 
-use super::options;
+use super::{file, options};
 use crate::gcn::Chip;
 use crate::gcn::lift::lift;
 use crate::testing::corpus::unpacked;
@@ -55,7 +55,7 @@ fn kernels_lift() {
                 options.entry = entry;
                 options.vgprs = 128;
                 options.observed = false;
-                let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
+                let func = lift(&file(&code), &options, &Meter::unlimited()).expect("no limits").function;
                 if let Err(error) = verify(&func) {
                     panic!("{place}: {error}");
                 }

@@ -39,7 +39,7 @@ fn faults(code: [u32; 2], chip: Chip) -> Option<bool> {
     let inst: Inst = decode(&bytes, 0, chip).ok()?;
     let mut bytes = bytes[..usize::from(inst.len)].to_vec();
     bytes.extend([0, 0, 0x81, 0xbf]);
-    let func = lift(&bytes, &options(chip), &Meter::unlimited()).expect("no limits").function;
+    let func = lift(&file(&bytes), &options(chip), &Meter::unlimited()).expect("no limits").function;
     // Whatever registers hold: what depends on a resource is no fault of the instruction itself.
     let mut block = func.block(func.entry);
     for _ in 0..func.blocks.len() {

@@ -34,13 +34,17 @@ impl WarpMemory for Counting {
     }
 }
 
+/// Code at an address that is not the offset.
+pub(super) fn file(code: &[u8]) -> crate::code::Code<'_> {
+    crate::code::Code::of_file(code, 0, 0x1_0000_0000)
+}
+
 pub(super) fn options(chip: impl Into<Chip>) -> Options<'static> {
     Options {
         name: "test",
         decode: decode_at,
         chip: chip.into(),
         entry: 0,
-        code_address: 0x1_0000_0000,
         vgprs: 24,
         sgprs: 102,
         mode: 0x3c0,
@@ -105,7 +109,11 @@ pub(super) fn run(chip: impl Into<Chip>, text: &str, registers: &[(&str, u32)]) 
 
 /// Lifts, verifies and runs a program.
 pub(super) fn run_code(code: &[u8], options: &Options<'_>, registers: &[(&str, u32)], launched: u64) -> Ran {
-    run_function(lift(code, options, &Meter::unlimited()).expect("no limits").function, registers, launched)
+    run_function(
+        lift(&file(code), options, &Meter::unlimited()).expect("no limits").function,
+        registers,
+        launched,
+    )
 }
 
 /// Verifies and runs a program.

@@ -4,7 +4,7 @@ use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, FaultKind};
 use warpjit_ir::verify::verify;
 
-use super::{Ran, options, run_code, run_function};
+use super::{Ran, file, options, run_code, run_function};
 use crate::gcn::lift::{lift, lift_plainly};
 use crate::gcn::{Generation, Op, decode};
 use crate::testing::Random;
@@ -59,10 +59,9 @@ fn random_programs_run_to_an_end() {
             let mut options = options(generation);
             options.observed = n % 2 == 0;
             options.vgprs = 12;
-            if n % 3 == 0 {
-                options.code_address = 0;
-            }
-            let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
+            let address = if n % 3 == 0 { 0 } else { 0x1_0000_0000 };
+            let placed = crate::code::Code::of_file(&code, 0, address);
+            let func = lift(&placed, &options, &Meter::unlimited()).expect("no limits").function;
             if let Err(error) = verify(&func) {
                 panic!("{generation} {code:02x?}: {error}");
             }
@@ -90,7 +89,7 @@ fn analyses_change_nothing() {
             let registers: Vec<(&str, u32)> =
                 values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             let launched = random.next() | 1;
-            let want = run_function(lift_plainly(&code, &options), &registers, launched);
+            let want = run_function(lift_plainly(&file(&code), &options), &registers, launched);
             let got = run_code(&code, &options, &registers, launched);
             // Where a wave that never ends is stopped depends on how blocks are cut.
             let ended = |ran: &Ran| {
@@ -186,8 +185,10 @@ fn words_of_any_kind_lift() {
     for _ in 0..programs() {
         let code: Vec<u8> = (0..100 + random.below(4)).map(|_| random.next() as u8).collect();
         for generation in Generation::ALL {
-            verify(&lift(&code, &options(generation), &Meter::unlimited()).expect("no limits").function)
-                .unwrap();
+            verify(
+                &lift(&file(&code), &options(generation), &Meter::unlimited()).expect("no limits").function,
+            )
+            .unwrap();
         }
     }
 }

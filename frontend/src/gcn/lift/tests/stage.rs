@@ -43,7 +43,8 @@ impl Wave {
         let chip = chip.into();
         check_stage(interface, 24).unwrap();
         let options = Options { stage: Some(interface), ..options(chip) };
-        let lifted = lift(&assemble(chip, text), &options, &Meter::unlimited()).expect("no limits");
+        let code = assemble(chip, text);
+        let lifted = lift(&file(&code), &options, &Meter::unlimited()).expect("no limits");
         let Lifted { function, local_bytes, stage } = lifted;
         verify(&function).unwrap();
         let words = vec![[0; 64]; local_bytes.div_ceil(4) as usize];

@@ -126,7 +126,9 @@ fn random_code_lifts_and_ends() {
             plan: None,
             mailbox: 0x1000,
         };
-        let graph = explore(&code, &options, &Meter::unlimited()).expect("no limits");
+        let graph =
+            explore(&crate::code::Code::of_file(&code, options.base, 0), &options, &Meter::unlimited())
+                .expect("no limits");
         let needs = needs(&graph);
         let plan = (target.stage != Stage::Compute)
             .then(|| Plan::new(&interface, &needs.uses, 0x1100, target.stage == Stage::Geometry).unwrap());

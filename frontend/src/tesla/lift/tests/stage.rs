@@ -44,7 +44,8 @@ fn run(
         plan: None,
         mailbox: 0,
     };
-    let graph = explore(&code, &options, &Meter::unlimited()).unwrap();
+    let graph =
+        explore(&crate::code::Code::of_file(&code, options.base, 0), &options, &Meter::unlimited()).unwrap();
     let needs = needs(&graph);
     let plan = Plan::new(&interface, &needs.uses, 0, stage == Stage::Geometry).unwrap();
     options.plan = Some(&plan);

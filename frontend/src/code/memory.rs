@@ -1,0 +1,195 @@
+//! Code that is read from guest memory while it is followed.
+
+use super::map::{CodeMap, CodePiece, Window};
+use super::{CodeSource, LONGEST};
+use std::collections::BTreeMap;
+
+/// Bytes that are read at a time.
+const PAGE: u64 = 4096;
+/// Bytes of a window's positions, and as many between the beginnings of windows.
+const WINDOW: u32 = 1 << 26;
+/// Position of the entry.
+pub(super) const ENTRY: u32 = WINDOW / 2;
+/// Positions at the end of a window that have no address of their own. Nothing is decoded there.
+const GAP: u32 = 64;
+/// Most windows.
+const WINDOWS: usize = 63;
+
+/// A page as it was when it was first read. All that is lifted is from the same reading.
+struct Page {
+    bytes: Box<[u8; PAGE as usize]>,
+    count: usize,
+}
+
+/// Guest memory that a program is read from.
+pub(super) struct InMemory {
+    pages: BTreeMap<u64, Page>,
+    windows: Vec<Window>,
+    /// Whether there can be more windows.
+    grows: bool,
+    /// What the program depends on: position and end.
+    depends: BTreeMap<u32, u32>,
+    /// Whether a position was asked for or run into that there is not.
+    pub(super) spread: bool,
+    /// Whether an address was asked for.
+    pub(super) bound: bool,
+}
+
+impl InMemory {
+    /// The entry is in the middle of the first window, so that its position is the same whatever its address.
+    pub(super) fn scattered(entry: u64) -> Self {
+        let half = u64::from(WINDOW / 2);
+        InMemory { grows: true, ..InMemory::within(entry.wrapping_sub(half), WINDOW - GAP) }
+    }
+
+    pub(super) fn segment(address: u64) -> Self {
+        InMemory::within(address, u32::MAX - GAP)
+    }
+
+    fn within(address: u64, bytes: u32) -> Self {
+        InMemory {
+            pages: BTreeMap::new(),
+            windows: vec![Window { position: 0, address, bytes }],
+            grows: false,
+            depends: BTreeMap::new(),
+            spread: false,
+            bound: false,
+        }
+    }
+
+    pub(super) fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    fn window(&self, position: u32) -> Window {
+        let behind = self.windows.partition_point(|window| window.position <= position);
+        self.windows[behind.max(1) - 1]
+    }
+
+    pub(super) fn address(&self, position: u32) -> u64 {
+        let window = self.window(position);
+        window.address.wrapping_add(u64::from(position - window.position))
+    }
+
+    /// Copies bytes of one window; returns how many there are.
+    pub(super) fn read(&mut self, source: &dyn CodeSource, position: u32, out: &mut [u8]) -> usize {
+        let window = self.window(position);
+        let offset = position - window.position;
+        let Some(rest) = window.bytes.checked_sub(offset).filter(|&rest| rest >= LONGEST as u32) else {
+            // Execution has run out of the window.
+            self.spread = true;
+            return 0;
+        };
+        let wanted = out.len().min(rest as usize);
+        self.fetch(source, window.address.wrapping_add(offset.into()), &mut out[..wanted])
+    }
+
+    fn fetch(&mut self, source: &dyn CodeSource, address: u64, out: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(at) = address.checked_add(done as u64) else { break };
+            let (start, offset) = (at & !(PAGE - 1), (at % PAGE) as usize);
+            let page = self.pages.entry(start).or_insert_with(|| {
+                let mut bytes = Box::new([0; PAGE as usize]);
+                let count = source.read(start, &mut bytes[..]).min(PAGE as usize);
+                Page { bytes, count }
+            });
+            if page.count <= offset && page.count < PAGE as usize {
+                // Memory may go on behind a gap in the page: what stands there is filled in, and the gap is never looked at.
+                let count = source.read(at, &mut page.bytes[offset..]).min(PAGE as usize - offset);
+                if count == 0 {
+                    break;
+                }
+                let count = count.min(out.len() - done);
+                out[done..done + count].copy_from_slice(&page.bytes[offset..offset + count]);
+                done += count;
+                continue;
+            }
+            let count = (page.count - offset).min(out.len() - done);
+            out[done..done + count].copy_from_slice(&page.bytes[offset..offset + count]);
+            done += count;
+        }
+        done
+    }
+
+    pub(super) fn depend(&mut self, position: u32, bytes: usize) {
+        let end = position.saturating_add(bytes as u32);
+        let known = self.depends.entry(position).or_insert(end);
+        *known = end.max(*known);
+    }
+
+    fn find(&self, address: u64) -> Option<u32> {
+        self.windows.iter().find_map(|window| {
+            let offset = address.wrapping_sub(window.address);
+            (offset < window.bytes.into()).then(|| window.position + offset as u32)
+        })
+    }
+
+    /// The position of an address, in a new window if it is in none.
+    pub(super) fn lead(&mut self, address: u64) -> Option<u32> {
+        if let Some(position) = self.find(address) {
+            return Some(position);
+        }
+        if !self.grows {
+            return None;
+        }
+        if self.windows.len() == WINDOWS {
+            self.spread = true;
+            return None;
+        }
+        let half = u64::from(WINDOW / 2);
+        // As far as no other window reaches, on either side.
+        let (mut before, mut behind) = (half, half - u64::from(GAP));
+        for window in &self.windows {
+            let end = window.address.wrapping_add(window.bytes.into());
+            before = before.min(address.wrapping_sub(end));
+            behind = behind.min(window.address.wrapping_sub(address));
+        }
+        let position = self.windows.len() as u32 * WINDOW;
+        let window =
+            Window { position, address: address.wrapping_sub(before), bytes: (before + behind) as u32 };
+        self.windows.push(window);
+        Some(position + before as u32)
+    }
+
+    pub(super) fn branch(&mut self, position: u32, target: u64) -> Option<u32> {
+        let window = self.window(position);
+        let offset = target.wrapping_sub(window.position.into());
+        if offset < window.bytes.into() {
+            return Some(target as u32);
+        }
+        self.bound = true;
+        self.lead(window.address.wrapping_add(offset))
+    }
+
+    pub(super) fn known(&mut self, source: &dyn CodeSource, address: u64) -> Option<u32> {
+        let position = self.find(address)?;
+        (self.fetch(source, address, &mut [0; 4]) == 4).then_some(position)
+    }
+
+    pub(super) fn into_map(mut self, source: &dyn CodeSource) -> Result<CodeMap, String> {
+        if self.spread {
+            let reason = format!("the code is spread over more than {WINDOWS} places that are far apart");
+            return Err(reason);
+        }
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for (&start, &end) in &self.depends {
+            match runs.last_mut() {
+                Some(last) if start <= last.1 && self.window(start) == self.window(last.0) => {
+                    last.1 = last.1.max(end);
+                }
+                _ => runs.push((start, end)),
+            }
+        }
+        let mut pieces = Vec::new();
+        for (position, end) in runs {
+            let wanted = (end - position) as usize;
+            let address = self.address(position);
+            let mut bytes = vec![0; wanted];
+            let count = self.fetch(source, address, &mut bytes);
+            bytes.truncate(count);
+            pieces.push(CodePiece { position, address, bytes, wanted });
+        }
+        Ok(CodeMap::of_memory(pieces, self.windows, self.bound))
+    }
+}

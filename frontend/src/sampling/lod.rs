@@ -1,0 +1,146 @@
+//! Levels of detail: [`warpjit_texture::sample`]'s, for all lanes.
+
+use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value, WordTable};
+use warpjit_texture::sample::{LOG2, Mip, Ties};
+
+use super::data::head;
+use super::emit::Emit;
+use super::request::{Input, Level};
+
+/// The greatest level of detail by absolute value.
+const LIMIT: i32 = 1 << 23;
+
+static LOGARITHMS: WordTable = WordTable::new("texture.log2", &LOG2);
+
+/// Levels and filters of the lanes.
+pub(super) struct Selection {
+    pub level: Value,
+    /// Weight of the level behind it, in 1/256, if levels are mixed.
+    pub weight: Option<Value>,
+    /// Where the filter of minification counts.
+    pub minified: Value,
+}
+
+impl Emit<'_> {
+    /// A float in 1/256, to nearest even; `nan` of what is no number.
+    fn fixed(&mut self, float: Value, nan: i32) -> Value {
+        let scale = self.b.f32(256.0);
+        let scaled = self.fmul(float, scale);
+        let nearest = self.b.fnearest(scaled);
+        let whole = self.b.convert(Opcode::FcvtToSint, nearest, Scalar::I32);
+        let (low, high) = (self.int(-LIMIT), self.int(LIMIT));
+        let whole = self.clamp(whole, low, high);
+        if nan == 0 {
+            // As conversions have it.
+            return whole;
+        }
+        let (is_nan, nan) = (self.fcmp(FloatCC::Uno, float, float), self.int(nan));
+        self.b.select(is_nan, nan, whole)
+    }
+
+    /// 128 times the binary logarithm of a float that is at least 0.
+    fn log2_128(&mut self, x: Value) -> Value {
+        let bits = self.bits(x);
+        let index = self.shr(bits, 15);
+        let index = self.and(index, 255);
+        let entry = self.b.lookup(&LOGARITHMS, index);
+        let low = self.and(bits, 0x7fff);
+        let sum = self.b.iadd(entry, low);
+        let fraction = self.shr(sum, 16);
+        let exponent = self.shr(bits, 23);
+        let exponent = self.shl(exponent, 7);
+        let bias = self.int(-127 * 128);
+        let sum = self.b.iadd(exponent, fraction);
+        let log = self.b.iadd(sum, bias);
+        let (normal, infinite) = (self.int(0x0080_0000), self.int(0x7f80_0000));
+        let (lowest, highest) = (self.int(-LIMIT), self.int(LIMIT));
+        let small = self.icmp(IntCC::Slt, bits, normal);
+        let large = self.icmp(IntCC::Sge, bits, infinite);
+        let log = self.b.select(small, lowest, log);
+        self.b.select(large, highest, log)
+    }
+
+    /// That of changes of coordinates.
+    fn of_changes(&mut self, changes: [[Input; 3]; 2]) -> Value {
+        let axes = self.key.kind.axes();
+        let squares = changes.map(|change| {
+            let mut sum = None;
+            for (k, input) in change.into_iter().enumerate().take(axes) {
+                let bits = self.input(input);
+                let change = self.float(bits);
+                let scale = self.head(head::SCALE + k as u32);
+                let scale = self.float(scale);
+                let texels = self.fmul(change, scale);
+                let square = self.fmul(texels, texels);
+                sum = Some(match sum {
+                    None => square,
+                    Some(sum) => self.fadd(sum, square),
+                });
+            }
+            sum.expect("there is an axis")
+        });
+        let [x, y] = squares;
+        let more = self.fcmp(FloatCC::Gt, y, x);
+        let most = self.b.select(more, y, x);
+        let log = self.log2_128(most);
+        let nan = self.fcmp(FloatCC::Uno, x, y);
+        let lowest = self.int(-LIMIT);
+        self.b.select(nan, lowest, log)
+    }
+
+    /// The level of detail after clamps, but not to the view's levels; `None`: the lowest.
+    fn clamped(&mut self) -> Option<Value> {
+        let request = &self.key.request;
+        let mut lod = match request.level {
+            Level::Lowest => return None,
+            Level::Given(input) => {
+                let bits = self.input(input);
+                let float = self.float(bits);
+                self.fixed(float, -LIMIT)
+            }
+            Level::Changes(changes) => self.of_changes(changes),
+        };
+        if request.bias != Input::None {
+            let bits = self.input(request.bias);
+            let float = self.float(bits);
+            let bias = self.fixed(float, 0);
+            lod = self.b.iadd(lod, bias);
+        }
+        let bias = self.head(head::BIAS);
+        let lod = self.b.iadd(lod, bias);
+        let (low, high) = (self.int(-LIMIT), self.int(LIMIT));
+        let raw = self.clamp(lod, low, high);
+        let (low, high) = (self.head(head::MIN_LOD), self.head(head::MAX_LOD));
+        let mut clamped = self.clamp(raw, low, high);
+        if request.clamp != Input::None {
+            let bits = self.input(request.clamp);
+            let float = self.float(bits);
+            let clamp = self.fixed(float, -LIMIT);
+            clamped = self.b.smax(clamped, clamp);
+        }
+        let lowest = self.head(head::LOWEST);
+        Some(self.b.smax(clamped, lowest))
+    }
+
+    /// Levels and filters; `None`: the first level, magnified.
+    pub fn selection(&mut self) -> Option<Selection> {
+        let clamped = self.clamped()?;
+        let zero = self.int(0);
+        let minified = self.icmp(IntCC::Sgt, clamped, zero);
+        let last = self.head(head::LAST);
+        let used = self.clamp(clamped, zero, last);
+        let (level, weight) = match self.key.mip {
+            Mip::None => (zero, None),
+            Mip::Nearest => {
+                let half = self.int(match self.key.ties {
+                    Ties::Down => 127,
+                    Ties::Up => 128,
+                });
+                let sum = self.b.iadd(used, half);
+                (self.shr(sum, 8), None)
+            }
+            Mip::Linear => (self.shr(used, 8), Some(self.and(used, 255))),
+        };
+        Some(Selection { level, weight, minified })
+    }
+}

@@ -1,0 +1,383 @@
+//! Compiled samplers: code that serves a texture request of many lanes at once ([`warpjit_frontend::sampling`]).
+//!
+//! Code depends on few states of textures and samplers, so it is kept for the whole process: [`Sampler::of`]. What a thread's device calls
+//! name, it finds again by the words that say it ([`Samplers::serve`]), in later launches, too: then no descriptors are decoded. Code reads
+//! an image where the host has it, without further tests. So it is used only where all of the image may be read, which is found out once a
+//! launch. Else, and where memory vanishes meanwhile, the device does the work, which also finds out what faults.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpjit_backend::{self as backend, Context, FloatEnv, Options, TablePointer, Target};
+use warpjit_frontend::sampling::{Data, Generated, StateKey, generate};
+use warpjit_ir::device::ServeAt;
+use warpjit_ir::passes::{dce, fold, gvn, pipeline};
+
+use crate::fork::{Mutex, Section};
+use crate::vm::{self, Code, CodeMemory, FloatMode};
+use crate::{Config, HostLevel, Memory, Tier};
+
+/// Vectors of four lanes that code computes side by side.
+const GROUPS: u8 = 2;
+/// Stack that code may use.
+const STACK_BYTES: u32 = 1 << 14;
+/// [`Samplers::patience`] where not all is to be compiled.
+const PATIENCE: u32 = 16;
+/// The most functions that are kept for all threads.
+const MOST_KEPT: usize = 512;
+/// Sets of requests that a thread keeps; a power of two.
+const SETS: usize = 64;
+/// Requests of a set.
+const WAYS: usize = 4;
+
+/// Machine code of a state.
+#[derive(Debug)]
+pub struct Sampler {
+    key: StateKey,
+    level: HostLevel,
+    code: Code,
+    tables: Vec<TablePointer>,
+    /// Those of the key: of the mailbox, and lanes of a warp.
+    mailbox_words: usize,
+    lanes: usize,
+}
+
+impl Sampler {
+    /// Compiles the code of a state, with so many vectors of four lanes side by side; `None` if that is impossible.
+    pub fn new(key: &StateKey, level: HostLevel, groups: u8) -> Option<Sampler> {
+        let host = match level {
+            HostLevel::Native => backend::HostLevel::Native,
+            HostLevel::Avx2 => backend::HostLevel::Avx2,
+            HostLevel::Sse41 => backend::HostLevel::Sse41,
+        };
+        let mut func = generate(key)?;
+        pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
+        let mut options = Options::new(Target::host(host).ok()?);
+        options.groups = groups;
+        options.open_loads = true;
+        options.most_stack_bytes = STACK_BYTES;
+        let made = vm::on_new_stack_for_compiler(|| backend::compile_region(&func, &options)).ok()?;
+        // It calls nothing, and its floats are the host's.
+        if !made.pures.is_empty() || !made.devices.is_empty() || made.float_env != FloatEnv::Default {
+            return None;
+        }
+        let code = CODE.with_memory(|memory| memory.add(&made.code)).ok()?;
+        let tables = made.tables.iter().map(|&table| table.into()).collect();
+        let (mailbox_words, lanes) = (key.mailbox_words() as usize, key.lanes() as usize);
+        Some(Sampler { key: key.clone(), level, code, tables, mailbox_words, lanes })
+    }
+
+    /// Whether somebody has asked for the code of a state.
+    fn is_made(key: &StateKey, level: HostLevel) -> bool {
+        CODE.kept.lock().get(&(key.clone(), level)).is_some()
+    }
+
+    /// The code of a state, compiled now if nobody has asked for it.
+    fn of(key: &StateKey, level: HostLevel) -> Option<Arc<Sampler>> {
+        let name = (key.clone(), level);
+        if let Some(found) = CODE.kept.lock().get(&name) {
+            return found;
+        }
+        // Others may compile the same meanwhile, which does no harm.
+        let made = {
+            let _section = Section::enter();
+            // Compiled code that has called this cannot unwind.
+            let made = catch_unwind(AssertUnwindSafe(|| Sampler::new(key, level, GROUPS)));
+            made.ok().flatten().map(Arc::new)
+        };
+        CODE.kept.lock().put(name, made.clone());
+        made
+    }
+
+    /// Bytes of code.
+    pub fn code_bytes(&self) -> usize {
+        self.code.len()
+    }
+}
+
+/// Code with the image and the data that it reads.
+pub struct BoundSampler<'a> {
+    sampler: Arc<Sampler>,
+    /// Words of its const bank, and room behind them.
+    data: Vec<u32>,
+    image: &'a [u8],
+    context: Box<Context>,
+}
+
+/// Words behind data, so that what lies behind the last level may be read.
+const ROOM: usize = 128;
+
+fn with_room(data: &Data) -> Vec<u32> {
+    let mut words = data.words().to_vec();
+    words.extend([0; ROOM]);
+    words
+}
+
+impl std::fmt::Debug for BoundSampler<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.sampler.fmt(f)
+    }
+}
+
+impl<'a> BoundSampler<'a> {
+    /// Code that reads an image in the caller's memory; `None`: this is another state's data, or the image is too small.
+    pub fn new(sampler: Arc<Sampler>, generated: &Generated, image: &'a [u8]) -> Option<BoundSampler<'a>> {
+        let fits = sampler.key == *generated.key() && image.len() >= generated.data().bytes() as usize;
+        let data = with_room(generated.data());
+        fits.then(|| BoundSampler { sampler, data, image, context: Box::new(Context::new()) })
+    }
+
+    /// Serves lanes, a bit each. Word `n` of the mailbox of lane `l` is at `n * lanes + l`, where a warp has so many lanes.
+    ///
+    /// # Panics
+    ///
+    /// The mailbox is too short.
+    pub fn run(&mut self, mailbox: &mut [u32], lanes: u64) {
+        let words = self.sampler.mailbox_words * self.sampler.lanes;
+        assert!(mailbox.len() >= words, "a mailbox of {words} words");
+        let frame = mailbox.as_mut_ptr().cast();
+        // SAFETY: image, data and mailbox are as long as the code needs them.
+        let done =
+            unsafe { run(&mut self.context, &self.sampler, self.image.as_ptr(), &self.data, frame, lanes) };
+        assert!(done, "the image is the caller's");
+    }
+}
+
+/// Runs code for lanes. `false`: some of the image has vanished; then some lanes may have been served.
+///
+/// # Safety
+///
+/// `image` has as many readable bytes as the data says that `data` was made with, of the sampler's key, or is guest memory, which may
+/// vanish; `frame` has the words of a mailbox that the key needs, for all lanes of a warp, and nobody else uses them.
+unsafe fn run(
+    context: &mut Context,
+    sampler: &Sampler,
+    image: *const u8,
+    data: &[u32],
+    frame: *mut u8,
+    lanes: u64,
+) -> bool {
+    context.active = lanes;
+    // Code only reads there.
+    context.global_base = image.cast_mut();
+    context.const_banks[0] = data.as_ptr().cast();
+    context.tables = sampler.tables.as_ptr();
+    // A loop over levels ends by itself.
+    context.fuel = i64::MAX;
+    let context = (&raw mut *context).cast();
+    // SAFETY: the code was made by the backend for a function that reads the data, the tables and what lies within the bytes of the image,
+    // by offsets that are limited before each load, and that reads and writes slots, which are the mailbox. It calls nothing.
+    unsafe { vm::enter(sampler.code.start(), context, frame, FloatMode::Ieee) }.is_ok()
+}
+
+/// Code of a state for a host; `None`: impossible.
+type Made = Option<Arc<Sampler>>;
+
+/// Code that was made, with the time of its last use.
+#[derive(Debug, Default)]
+struct Kept {
+    list: Option<HashMap<(StateKey, HostLevel), (u64, Made)>>,
+    time: u64,
+}
+
+impl Kept {
+    fn get(&mut self, name: &(StateKey, HostLevel)) -> Option<Made> {
+        self.time += 1;
+        let (used, made) = self.list.as_mut()?.get_mut(name)?;
+        *used = self.time;
+        Some(made.clone())
+    }
+
+    fn put(&mut self, name: (StateKey, HostLevel), made: Made) {
+        self.time += 1;
+        let list = self.list.get_or_insert_default();
+        if list.len() >= MOST_KEPT {
+            let mut times: Vec<u64> = list.values().map(|(used, _)| *used).collect();
+            times.sort_unstable();
+            // A quarter at a time.
+            let limit = times[times.len() / 4];
+            list.retain(|_, (used, _)| *used > limit);
+        }
+        list.insert(name, (self.time, made));
+    }
+}
+
+/// All code of samplers of this process.
+struct AllCode {
+    kept: Mutex<Kept>,
+    memory: Mutex<Option<CodeMemory>>,
+}
+
+static CODE: AllCode = AllCode { kept: Mutex::new(Kept { list: None, time: 0 }), memory: Mutex::new(None) };
+
+impl AllCode {
+    fn with_memory<T>(&self, work: impl FnOnce(&CodeMemory) -> T) -> T {
+        let memory = self.memory.lock().get_or_insert_with(CodeMemory::new).clone();
+        work(&memory)
+    }
+}
+
+/// What a thread knows of a request.
+enum State {
+    /// Code will be made for it if it comes so many times more.
+    New(Box<Generated>, u32),
+    /// Code serves it.
+    Ready(Ready),
+    /// The device serves it.
+    Never,
+}
+
+/// Code with its data.
+struct Ready {
+    sampler: Arc<Sampler>,
+    data: Vec<u32>,
+    /// Where the image is, and its bytes.
+    address: u64,
+    bytes: u32,
+    /// Where the host has it in this launch; `None`: some of it cannot be read.
+    image: Option<*const u8>,
+    launch: u64,
+}
+
+/// A request of a thread's device calls.
+struct Known {
+    words: Vec<u32>,
+    state: State,
+}
+
+/// What a thread has for samplers.
+struct OfThread {
+    context: Box<Context>,
+    /// By [`set`], the last that was new first.
+    known: Vec<[Option<Known>; WAYS]>,
+}
+
+impl OfThread {
+    /// A request by its words; a new one becomes what `make` says.
+    fn find<'a>(
+        known: &'a mut [[Option<Known>; WAYS]],
+        words: &[u32],
+        make: impl FnOnce() -> State,
+    ) -> &'a mut State {
+        let set = &mut known[set(words)];
+        let is_it = |known: &Option<Known>| known.as_ref().is_some_and(|known| known.words == words);
+        let way = set.iter().position(is_it).unwrap_or_else(|| {
+            set.rotate_right(1);
+            set[0] = None;
+            0
+        });
+        &mut set[way].get_or_insert_with(|| Known { words: words.to_vec(), state: make() }).state
+    }
+}
+
+thread_local! {
+    static OF_THREAD: RefCell<OfThread> = RefCell::new(OfThread {
+        context: Box::new(Context::new()),
+        known: (0..SETS).map(|_| [const { None }; WAYS]).collect(),
+    });
+}
+
+/// A launch's samplers.
+#[derive(Debug, Clone)]
+pub struct Samplers {
+    /// No two launches have one.
+    launch: u64,
+    level: HostLevel,
+    /// How often a thread sees a request before code is made for it, if there is none yet.
+    patience: u32,
+}
+
+impl Default for Samplers {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Samplers {
+            launch: NEXT.fetch_add(1, Ordering::Relaxed),
+            level: HostLevel::Native,
+            patience: PATIENCE,
+        }
+    }
+}
+
+impl Samplers {
+    /// Sets what the configuration says.
+    pub fn configure(&mut self, config: &Config) {
+        self.level = config.host;
+        self.patience = if config.tier == Tier::Jit { 1 } else { PATIENCE };
+    }
+
+    /// Serves the lanes of a call ([`warpjit_ir::DeviceAccess::serve`]), whose local memory this is, of a warp of so many lanes.
+    pub fn serve(
+        &self,
+        memory: &Memory,
+        local: &mut [u8],
+        lanes: usize,
+        at: ServeAt,
+        words: &[u32],
+        describe: &mut dyn FnMut() -> Option<Box<dyn Any>>,
+    ) -> bool {
+        OF_THREAD.with_borrow_mut(|of_thread| {
+            let OfThread { context, known } = of_thread;
+            let state = OfThread::find(known, words, || {
+                let described = describe().and_then(|any| any.downcast::<Generated>().ok());
+                described.map_or(State::Never, |described| State::New(described, self.patience))
+            });
+            if let State::New(generated, left) = state {
+                *left = left.saturating_sub(1);
+                if *left > 0 && !Sampler::is_made(generated.key(), self.level) {
+                    return false;
+                }
+                *state = self.made(generated, memory);
+            }
+            let State::Ready(ready) = state else { return false };
+            if ready.launch != self.launch {
+                // Another launch may have another memory, and another level of the host.
+                if ready.sampler.level != self.level {
+                    let Some(sampler) = Sampler::of(&ready.sampler.key, self.level) else { return false };
+                    ready.sampler = sampler;
+                }
+                ready.image = memory.readable(ready.address, ready.bytes.into());
+                ready.launch = self.launch;
+            }
+            let Ready { sampler, data, image: Some(image), .. } = ready else { return false };
+            // Words are interleaved between lanes.
+            let start = at.mailbox as usize / 4 * 4 * lanes;
+            let bytes = sampler.mailbox_words * 4 * lanes;
+            let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
+            let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
+            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the mailbox has the words.
+            let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
+            if !done {
+                ready.image = None;
+            }
+            done
+        })
+    }
+
+    /// Code for a request, if it can be made.
+    fn made(&self, generated: &Generated, memory: &Memory) -> State {
+        let Some(sampler) = Sampler::of(generated.key(), self.level) else { return State::Never };
+        let data = generated.data();
+        let (address, bytes) = (data.address(), data.bytes());
+        let image = memory.readable(address, bytes.into());
+        State::Ready(Ready { sampler, data: with_room(data), address, bytes, image, launch: self.launch })
+    }
+}
+
+/// The set in which a thread keeps a request.
+fn set(words: &[u32]) -> usize {
+    // Products that do not wait for each other.
+    let mut factor = 0x9e37_79b9_7f4a_7c15u64;
+    let sum = words.iter().fold(0u64, |sum, &word| {
+        factor = factor.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        sum.wrapping_add(u64::from(word).wrapping_mul(factor | 1))
+    });
+    (sum >> 40) as usize & (SETS - 1)
+}
+
+#[cfg(test)]
+#[path = "samplers_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+//! Compiled samplers against the general engine.
+
+use super::*;
+
+#[path = "../../../frontend/src/sampling/tests/cases.rs"]
+#[allow(dead_code, reason = "the front end's tests use the rest")]
+mod cases;
+
+/// What the cases take from the front end.
+mod api {
+    pub use warpjit_frontend::sampling::{Action, Generated, Input, Level, Request, Results};
+}
+
+use cases::{Case, Random, WORDS};
+
+#[test]
+fn code_does_as_the_engine() {
+    let rounds = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let seed = std::env::var("WARPJIT_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let mut made = 0;
+    for round in 0..rounds {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (round + seed * 1_000_003));
+        let lanes = if round % 3 == 0 { 64 } else { 32 };
+        let Some(mut case) = Case::random(&mut random, lanes) else { continue };
+        made += 1;
+        let level = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41][round as usize % 3];
+        let Some(sampler) = Sampler::new(case.generated.key(), level, [1, 2, 4][round as usize / 3 % 3])
+        else {
+            panic!("round {round}: no code for {:?}", case.generated)
+        };
+        let active = random.next() | 1;
+        let active =
+            if random.below(2) == 0 { u64::MAX >> (64 - lanes) } else { active & u64::MAX >> (64 - lanes) };
+        let count = usize::from(lanes);
+        let mut mailbox = vec![0; WORDS * count];
+        for (lane, words) in case.mailboxes.iter().enumerate() {
+            words.iter().enumerate().for_each(|(n, &word)| mailbox[n * count + lane] = word);
+        }
+        let image = case.image.bytes.clone();
+        let mut bound = BoundSampler::new(Arc::new(sampler), &case.generated, &image).unwrap();
+        bound.run(&mut mailbox, active);
+        for lane in 0..count {
+            let expected = if active >> lane & 1 != 0 { case.expected(lane) } else { case.mailboxes[lane] };
+            let found: [u32; WORDS] = std::array::from_fn(|n| mailbox[n * count + lane]);
+            let differ: Vec<_> = (0..WORDS).filter(|&n| found[n] != expected[n]).collect();
+            assert!(
+                differ.is_empty(),
+                "round {round} lane {lane}: {:?}\n{:?}\n{:?}\n{:?}\n{:x?}",
+                differ
+                    .iter()
+                    .map(|&n| (n, f32::from_bits(found[n]), f32::from_bits(expected[n])))
+                    .collect::<Vec<_>>(),
+                case.view,
+                case.sampler,
+                case.request,
+                case.mailboxes[lane]
+            );
+        }
+    }
+    assert!(made > rounds / 2, "{made} of {rounds}");
+}
