@@ -59,6 +59,29 @@ pub unsafe extern "C" fn warpjit_launch_set_block(
     entry!({ edit(launch, |launch| launch.block = [x, y, z])? })
 }
 
+/// Coordinates of the first block: the blocks of the grid are counted from there along each axis (GCN's COMPUTE_START_X, Y and Z). The
+/// default is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_launch_set_grid_start(
+    launch: *mut warpjit_launch,
+    x: u32,
+    y: u32,
+    z: u32,
+) -> warpjit_status {
+    entry!({ edit(launch, |launch| launch.grid_start = [x, y, z])? })
+}
+
+/// Threads of the last block along each axis (GCN's NUM_THREAD_PARTIAL). 0, the default: as many as of all others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_launch_set_last_block(
+    launch: *mut warpjit_launch,
+    x: u32,
+    y: u32,
+    z: u32,
+) -> warpjit_status {
+    entry!({ edit(launch, |launch| launch.last_block = [x, y, z])? })
+}
+
 /// Bytes of shared memory beyond what the kernel has of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_launch_set_dynamic_shared(

@@ -9,6 +9,7 @@ use warpjit_runtime::{CancelToken, Engine, Program, ProgramOptions};
 use crate::callback::User;
 use crate::engine::{warpjit_cancel, warpjit_engine};
 use crate::handle::Draft;
+use crate::memory::{Space, tell_ranges, warpjit_each_range, warpjit_memory};
 use crate::pointers::{array, chip, put, put_handle, put_if, text};
 use crate::stage::warpjit_stage;
 use crate::status::{Failure, WARPJIT_ERROR_PROGRAM, c_string, warpjit_status};
@@ -159,6 +160,44 @@ pub unsafe extern "C" fn warpjit_program_options_set_rsrc(
     })
 }
 
+/// Raw GCN code with warpjit_program_options_set_rsrc: a word of user data, by number from 0, that is the same in all launches. A jump to an
+/// address in such words, as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is
+/// an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_known_user_data(
+    options: *mut warpjit_program_options,
+    number: u32,
+    word: u32,
+) -> warpjit_status {
+    entry!({
+        let number = u8::try_from(number).map_err(|_| Failure::argument(format!("user data {number}")))?;
+        edit(options, |options| {
+            options.known_user_data.retain(|(known, _)| *known != number);
+            options.known_user_data.push((number, word));
+        })?
+    })
+}
+
+/// warpjit_program_load_at on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. The default:
+/// it begins where the program does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_segment(
+    options: *mut warpjit_program_options,
+    address: u64,
+) -> warpjit_status {
+    entry!({ edit(options, |options| options.segment = Some(address))? })
+}
+
+/// warpjit_program_load_at on Tesla and Fermi: how many bytes belong to the program, from its entry on. Branches to addresses that are
+/// computed may lead to any instruction among them; without this call they are illegal.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_code_bytes(
+    options: *mut warpjit_program_options,
+    bytes: u32,
+) -> warpjit_status {
+    entry!({ edit(options, |options| options.code_bytes = Some(bytes))? })
+}
+
 /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. The entry, absolute targets and the addresses of
 /// faults are addresses in the segment.
 #[unsafe(no_mangle)]
@@ -225,6 +264,57 @@ pub unsafe extern "C" fn warpjit_program_load(
             None => Program::load_within(code, &options, Default::default(), cancel.as_deref())?,
         };
         put_handle(program, Loaded(loaded))?
+    })
+}
+
+/// Loads the program whose first instruction is at an address of guest memory. It is raw code; how long it is need not be known: what can be
+/// reached is found. The code is read now; what the guest writes there later does not change the program (warpjit_program_is_current,
+/// and the cache warpjit_program_cache). `budget_of`: an engine whose budget is the limit; NULL: the default one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_load_at(
+    budget_of: *const warpjit_engine,
+    memory: *const warpjit_memory,
+    address: u64,
+    options: *const warpjit_program_options,
+    cancel: *const warpjit_cancel,
+    program: *mut *mut warpjit_program,
+) -> warpjit_status {
+    entry!({
+        put(program, std::ptr::null_mut())?;
+        let engine = handle::get_or_none::<Engine>(budget_of)?;
+        let budget = engine.map(|engine| engine.config().budget).unwrap_or_default();
+        let memory = handle::get::<Space>(memory)?;
+        let options = handle::get::<Draft<ProgramOptions>>(options)?.now();
+        let cancel = handle::get_or_none::<CancelToken>(cancel)?;
+        let loaded = Program::load_at_within(&memory.0, address, &options, budget, cancel.as_deref())?;
+        put_handle(program, Loaded(loaded))?
+    })
+}
+
+/// Calls a function for each range of guest memory that was read as code when the program was loaded by warpjit_program_load_at, in order
+/// of address. Other programs have none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_code_ranges(
+    program: *const warpjit_program,
+    each: warpjit_each_range,
+    user: *mut std::ffi::c_void,
+) -> warpjit_status {
+    entry!({
+        let program = handle::get::<Loaded>(program)?;
+        tell_ranges(each, user, program.0.code_ranges().into_iter())?
+    })
+}
+
+/// Whether guest memory still holds the code that the program was loaded from. True of programs that were not loaded from guest memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_is_current(
+    program: *const warpjit_program,
+    memory: *const warpjit_memory,
+    is_current: *mut bool,
+) -> warpjit_status {
+    entry!({
+        let program = handle::get::<Loaded>(program)?;
+        put(is_current, program.0.is_current(&handle::get::<Space>(memory)?.0))?
     })
 }
 

@@ -47,7 +47,7 @@ pub struct warpjit_fault {
     pub kind: warpjit_fault_kind,
     /// The block, by its coordinates in the grid. Of a batch: the warp along x.
     pub block: [u32; 3],
-    /// Guest address of the instruction.
+    /// Guest address of the instruction. Of code that was not loaded from guest memory it counts from the code's first byte.
     pub pc: u64,
     /// The guest address that was accessed, if `has_address`.
     pub address: u64,
@@ -114,7 +114,7 @@ fn fault_of(fault: Option<&Fault>) -> warpjit_fault {
         FaultKind::Texture => WARPJIT_FAULT_TEXTURE,
     };
     out.block = fault.block;
-    out.pc = fault.pc.into();
+    out.pc = fault.pc;
     out.address = fault.address.unwrap_or(0);
     out.has_address = fault.address.is_some();
     (out.warp, out.lane) = (fault.warp, fault.lane);
@@ -349,9 +349,9 @@ fn json_of(profile: &Profile) -> Value {
     json!({
         "lanes": profile.lanes,
         "samples": {
-            "compiled": by_pc(&mut samples.compiled.iter().map(|(&pc, &n)| (pc.into(), n.into()))),
-            "helpers": by_pc(&mut samples.helpers.iter().map(|(&pc, &n)| (pc.into(), n.into()))),
-            "interpreted": by_pc(&mut samples.interpreted.iter().map(|(&pc, &n)| (pc.into(), n.into()))),
+            "compiled": by_pc(&mut samples.compiled.iter().map(|(&pc, &n)| (pc, n.into()))),
+            "helpers": by_pc(&mut samples.helpers.iter().map(|(&pc, &n)| (pc, n.into()))),
+            "interpreted": by_pc(&mut samples.interpreted.iter().map(|(&pc, &n)| (pc, n.into()))),
             "between": samples.between, "compiling": samples.compiling, "runtime": samples.runtime,
             "lost": samples.lost, "busy_seconds": samples.busy.as_secs_f64(), "failed": samples.failed,
         },

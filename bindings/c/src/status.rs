@@ -39,9 +39,11 @@ pub const WARPJIT_ERROR_CALLBACK: warpjit_status = 11;
 pub const WARPJIT_ERROR_INTERNAL: warpjit_status = 12;
 /// What was asked for does not exist: a profile that was not recorded, a register without that name.
 pub const WARPJIT_ERROR_NOT_FOUND: warpjit_status = 13;
+/// A saved launch cannot be read, or not be continued by this launch.
+pub const WARPJIT_ERROR_STATE: warpjit_status = 14;
 
 /// The names of statuses.
-const NAMES: [&[u8]; 14] = [
+const NAMES: [&[u8]; 15] = [
     b"ok\0",
     b"bad argument\0",
     b"bad handle\0",
@@ -56,6 +58,7 @@ const NAMES: [&[u8]; 14] = [
     b"callback failed\0",
     b"internal error\0",
     b"not found\0",
+    b"saved launch\0",
 ];
 
 /// Why a call fails.
@@ -86,6 +89,7 @@ impl From<Error> for Failure {
             Error::Config(_) => WARPJIT_ERROR_CONFIG,
             Error::Compile(_) => WARPJIT_ERROR_COMPILE,
             Error::Budget(_) => WARPJIT_ERROR_BUDGET,
+            Error::State(_) => WARPJIT_ERROR_STATE,
             Error::Cancelled => WARPJIT_ERROR_CANCELLED,
             // A kind of error that this crate does not know yet.
             _ => WARPJIT_ERROR_INTERNAL,

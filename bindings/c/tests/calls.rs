@@ -491,3 +491,82 @@ again:
         ok(warpjit_free(vp1.cast()));
     }
 }
+
+#[test]
+fn a_launch_is_saved_and_goes_on_with_another_engine() {
+    use warpjit_c::saved::*;
+    let (first, second) = (Setup::new(WARPJIT_TIER_INTERPRETER), Setup::new(WARPJIT_TIER_JIT));
+    first.map();
+    // SAFETY: all pointers are those of locals; handles may be anything.
+    unsafe {
+        ok(warpjit_launch_set_grid(first.launch, 40, 1, 1));
+        let save = made(|out| warpjit_save_new(5, out));
+        ok(warpjit_launch_set_save(first.launch, save));
+        let report =
+            made(|out| warpjit_engine_run(first.engine, first.program, first.memory, first.launch, out));
+        let saved = made(|out| warpjit_report_saved_launch(report, out));
+        let bytes = made(|out| warpjit_saved_launch_to_bytes(saved, first.memory, out));
+        let (mut data, mut size) = (null(), 0);
+        ok(warpjit_bytes_get(bytes, &mut data, &mut size));
+        let mut other = null_mut();
+        for cut in [0, 7, size - 1] {
+            let status = warpjit_saved_launch_from_bytes(data.cast(), cut, &mut other);
+            assert_eq!((status, other), (WARPJIT_ERROR_STATE, null_mut()));
+        }
+        ok(warpjit_saved_launch_from_bytes(data.cast(), size, &mut other));
+        // A space of its own: what is mapped there comes from the bytes.
+        let memory = made(|out| warpjit_memory_new(null(), out));
+        ok(warpjit_saved_launch_restore_memory(other, memory));
+        ok(warpjit_launch_set_save(first.launch, null()));
+        let mut end = null_mut();
+        let status =
+            warpjit_engine_resume(second.engine, first.program, memory, second.launch, other, &mut end);
+        assert_eq!((status, end), (WARPJIT_ERROR_STATE, null_mut()), "another launch");
+        ok(warpjit_engine_resume(second.engine, first.program, memory, first.launch, other, &mut end));
+        assert_eq!(warpjit_report_saved_launch(end, &mut other), WARPJIT_ERROR_NOT_FOUND);
+        let mut value = 0;
+        ok(warpjit_memory_load(memory, first.out + 4 * 63, 4, &mut value));
+        assert_eq!(value, 63);
+    }
+}
+
+#[test]
+fn programs_are_found_at_guest_addresses() {
+    use warpjit_c::program_cache::*;
+    let setup = Setup::new(WARPJIT_TIER_INTERPRETER);
+    setup.map();
+    const CODE: u64 = 0x40_0000;
+    // SAFETY: as above.
+    unsafe {
+        let code = made(|out| warpjit_assemble(c"ps4".as_ptr(), WARPJIT_STAGE_COMPUTE, SOURCE.as_ptr(), out));
+        let (mut data, mut size) = (null(), 0);
+        ok(warpjit_bytes_get(code, &mut data, &mut size));
+        ok(warpjit_memory_map(setup.memory, CODE, 4096, WARPJIT_ACCESS_READ_WRITE, null_mut()));
+        ok(warpjit_memory_write(setup.memory, CODE, data.cast(), size));
+        let options = made(|out| warpjit_program_options_new(c"gcn".as_ptr(), out));
+        ok(warpjit_program_options_set_chip(options, c"ps4".as_ptr()));
+        ok(warpjit_program_options_set_rsrc(options, 1 << 6 | 1, 4 << 1));
+        let cache = made(|out| warpjit_program_cache_new(64 << 20, null(), out));
+        let get = || made(|out| warpjit_program_cache_get(cache, setup.memory, CODE, options, out));
+        let program = get();
+        ok(warpjit_free(get().cast()));
+        let report = made(|out| warpjit_engine_run(setup.engine, program, setup.memory, setup.launch, out));
+        assert_eq!(setup.result(7), 7);
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        ok(warpjit_program_code_ranges(program, Some(push_range), (&raw mut ranges).cast()));
+        assert_eq!(ranges, [(CODE, CODE + size as u64)]);
+        ok(warpjit_memory_store(setup.memory, CODE, 4, 0xbf81_0000));
+        let mut is_current = true;
+        ok(warpjit_program_is_current(program, setup.memory, &mut is_current));
+        assert!(!is_current);
+        ok(warpjit_program_cache_invalidate(cache, CODE, CODE + 4));
+        ok(warpjit_free(get().cast()));
+        let mut statistics = std::mem::zeroed::<warpjit_program_cache_statistics>();
+        let bytes = size_of::<warpjit_program_cache_statistics>();
+        ok(warpjit_program_cache_get_statistics(cache, &mut statistics, bytes));
+        assert_eq!((statistics.hits, statistics.loads), (1, 2));
+        for handle in [report.cast(), program.cast(), cache.cast(), options.cast(), code.cast::<c_void>()] {
+            ok(warpjit_free(handle));
+        }
+    }
+}

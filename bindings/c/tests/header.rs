@@ -6,9 +6,9 @@ use std::path::Path;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// In the order in which a program needs them.
-const FILES: [&str; 15] = [
+const FILES: [&str; 17] = [
     "version", "status", "handle", "text", "callback", "config", "device", "memory", "stage", "program", "code",
-    "launch", "textures", "engine", "report",
+    "program_cache", "launch", "textures", "engine", "report", "saved",
 ];
 
 /// Macros that programs compare with what the library says at run time.
