@@ -3,14 +3,15 @@
 use std::ffi::c_void;
 
 use warpjit_frontend::Stage;
+use warpjit_frontend::fermi::program_header::{ProgramHeader, Surroundings};
 use warpjit_runtime::stage::{
     Batch, Emitted, ExportTarget, InputPlace, OutputPlace, Per, Quad, Rect, Rows, RowsMut, StageInput,
     StageInterface, StageOutput, Work,
 };
 
 use crate::handle::Draft;
-use crate::pointers::{array, array_mut, put_handle};
-use crate::status::{Failure, warpjit_status};
+use crate::pointers::{array, array_mut, put, put_handle};
+use crate::status::{Failure, WARPJIT_ERROR_NOT_FOUND, warpjit_status};
 use crate::{entry, handle, object};
 
 /// A stage of the pipeline: WARPJIT_STAGE_... .
@@ -174,6 +175,90 @@ pub unsafe extern "C" fn warpjit_stage_add_output(
             other => return Err(Failure::argument(format!("{other} is no place of an output"))),
         };
         edit(stage, |stage| stage.outputs.push(StageOutput { place, words }))?
+    })
+}
+
+/// Makes the interface that Fermi's shader program header describes: the 80 bytes ahead of a program's code. What is not in the header:
+/// `vertices`, input vertices of a primitive or patch (tessellation, geometry), and `patch_words`, words of patch space (tessellation
+/// evaluation).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_stage_from_fermi_header(
+    header: *const u8,
+    bytes: usize,
+    vertices: u32,
+    patch_words: u32,
+    stage: *mut *mut warpjit_stage,
+) -> warpjit_status {
+    entry!({
+        put(stage, std::ptr::null_mut())?;
+        let header = ProgramHeader::parse(array(header, bytes, "the header")?)?;
+        let interface = header.interface(Surroundings { vertices, patch_words });
+        put_handle(stage, Draft::new(interface))?
+    })
+}
+
+/// Input number `index` of an interface, as warpjit_stage_add_input describes it. WARPJIT_ERROR_NOT_FOUND: there are fewer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_stage_get_input(
+    stage: *const warpjit_stage,
+    index: usize,
+    place: *mut warpjit_input_place,
+    at: *mut u32,
+    words: *mut u32,
+    per: *mut warpjit_per,
+) -> warpjit_status {
+    entry!({
+        let interface = handle::get::<Draft<StageInterface>>(stage)?.now();
+        let Some(input) = interface.inputs.get(index) else {
+            return Err(Failure::new(WARPJIT_ERROR_NOT_FOUND, format!("there is no input {index}")));
+        };
+        let (kind, number) = match input.place {
+            InputPlace::Address(at) => (WARPJIT_INPUT_ADDRESS, at),
+            InputPlace::Register(at) => (WARPJIT_INPUT_REGISTER, at),
+            InputPlace::Attribute(at) => (WARPJIT_INPUT_ATTRIBUTE, at),
+        };
+        put(place, kind)?;
+        put(at, number)?;
+        put(words, input.words)?;
+        let rows = match input.per {
+            Per::Vertex => WARPJIT_PER_VERTEX,
+            Per::Primitive => WARPJIT_PER_PRIMITIVE,
+            Per::Launch => WARPJIT_PER_LAUNCH,
+            Per::Point => WARPJIT_PER_POINT,
+            Per::Patch => WARPJIT_PER_PATCH,
+            Per::Pixel => WARPJIT_PER_PIXEL,
+            Per::Plane => WARPJIT_PER_PLANE,
+        };
+        put(per, rows)?
+    })
+}
+
+/// Output number `index` of an interface, as warpjit_stage_add_output describes it. WARPJIT_ERROR_NOT_FOUND: there are fewer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_stage_get_output(
+    stage: *const warpjit_stage,
+    index: usize,
+    place: *mut warpjit_output_place,
+    at: *mut u32,
+    words: *mut u32,
+) -> warpjit_status {
+    entry!({
+        let interface = handle::get::<Draft<StageInterface>>(stage)?.now();
+        let Some(output) = interface.outputs.get(index) else {
+            return Err(Failure::new(WARPJIT_ERROR_NOT_FOUND, format!("there is no output {index}")));
+        };
+        let (kind, number) = match output.place {
+            OutputPlace::Address(at) => (WARPJIT_OUTPUT_ADDRESS, at),
+            OutputPlace::Patch(at) => (WARPJIT_OUTPUT_PATCH, at),
+            OutputPlace::Register(at) => (WARPJIT_OUTPUT_REGISTER, at),
+            OutputPlace::Export(ExportTarget::Mrt(at), _) => (WARPJIT_OUTPUT_MRT, at),
+            OutputPlace::Export(ExportTarget::Mrtz, _) => (WARPJIT_OUTPUT_MRTZ, 0),
+            OutputPlace::Export(ExportTarget::Pos(at), _) => (WARPJIT_OUTPUT_POSITION, at),
+            OutputPlace::Export(ExportTarget::Param(at), _) => (WARPJIT_OUTPUT_PARAMETER, at),
+        };
+        put(place, kind)?;
+        put(at, number)?;
+        put(words, output.words)?
     })
 }
 

@@ -570,3 +570,30 @@ fn programs_are_found_at_guest_addresses() {
         }
     }
 }
+
+#[test]
+fn a_header_becomes_an_interface() {
+    // SAFETY: all pointers are those of locals.
+    unsafe {
+        // A pixel program that reads one word in perspective, and writes the red and green of target 0.
+        let mut words = [0_u32; 20];
+        words[0] = 2 | 3 << 5 | 5 << 10;
+        words[6] = 2;
+        words[18] = 3;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let stage = made(|out| warpjit_stage_from_fermi_header(bytes.as_ptr(), bytes.len(), 0, 0, out));
+        let (mut place, mut at, mut count, mut per) = (9, 9, 9, 9);
+        ok(warpjit_stage_get_output(stage, 0, &mut place, &mut at, &mut count));
+        assert_eq!((place, at, count), (WARPJIT_OUTPUT_REGISTER, 0, 2));
+        let mut inputs = 0;
+        while warpjit_stage_get_input(stage, inputs, &mut place, &mut at, &mut count, &mut per) == WARPJIT_OK {
+            assert_eq!((place, per), (WARPJIT_INPUT_ADDRESS, WARPJIT_PER_PLANE));
+            inputs += 1;
+        }
+        assert!(inputs > 0);
+        let mut other = null_mut();
+        let status = warpjit_stage_from_fermi_header(bytes.as_ptr(), 79, 0, 0, &mut other);
+        assert_eq!((status, other), (WARPJIT_ERROR_PROGRAM, null_mut()));
+        ok(warpjit_free(stage.cast()));
+    }
+}

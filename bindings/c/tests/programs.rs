@@ -112,6 +112,17 @@ fn the_static_library_links_alone() {
     assert!(run(Command::new(program).arg(saxpy())).contains("ok:"));
 }
 
+#[test]
+fn the_program_in_the_readme_runs() {
+    let text = fs::read_to_string(repository().join("bindings/c/README.md")).unwrap();
+    let source = text.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+    let path = folder("readme").join("program.c");
+    fs::write(&path, source).unwrap();
+    // An absolute path stays as it is.
+    let program = build("cc", &["-std=c11"], &[path.to_str().unwrap()], "readme-program");
+    assert_eq!(run(&mut Command::new(program)), "9\n");
+}
+
 const SIZE: [u32; 2] = [160, 120];
 
 fn read_png(path: &Path) -> Picture {
