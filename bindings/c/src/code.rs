@@ -4,11 +4,11 @@ use std::ffi::c_char;
 
 use warpjit_frontend::Stage;
 
+use crate::entry;
 use crate::pointers::{array, chip, put, put_handle, text};
 use crate::stage::{stage_of, warpjit_stage_kind};
 use crate::status::warpjit_status;
 use crate::text::{Bytes, warpjit_bytes};
-use crate::entry;
 
 /// Assembles a source or a listing for a chip. The result is raw code. If the text is wrong, the status is WARPJIT_ERROR_PROGRAM, and
 /// warpjit_last_error has a line for each mistake, with line and column. `stage`: WARPJIT_STAGE_COMPUTE for kernels.

@@ -147,9 +147,10 @@ pub unsafe extern "C" fn warpjit_config_set_chunk_groups(
         edit(config, |config| {
             config.chunk_groups = match groups {
                 -1 => None,
-                _ => Some(u8::try_from(groups).map_err(|_| {
-                    Failure::argument(format!("a chunk of {groups} groups"))
-                })?),
+                _ => Some(
+                    u8::try_from(groups)
+                        .map_err(|_| Failure::argument(format!("a chunk of {groups} groups")))?,
+                ),
             };
             Ok(())
         })?
@@ -242,7 +243,10 @@ pub unsafe extern "C" fn warpjit_config_set_host(
 
 /// Whether to count instructions and lanes, and in the interpreter also groups of instructions and memory traffic. Slower.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_config_set_count(config: *mut warpjit_config, count: bool) -> warpjit_status {
+pub unsafe extern "C" fn warpjit_config_set_count(
+    config: *mut warpjit_config,
+    count: bool,
+) -> warpjit_status {
     entry!({
         edit(config, |config| {
             config.count = count;

@@ -23,7 +23,12 @@ pub type warpjit_apply = Option<unsafe extern "C-unwind" fn(context: *mut c_void
 pub struct warpjit_device {
     /// Loads `bytes` (1, 2, 4 or 8) at an offset in the device. Bits of `*value` beyond so many bytes are ignored.
     pub load: Option<
-        unsafe extern "C-unwind" fn(user: *mut c_void, offset: u64, bytes: u32, value: *mut u64) -> warpjit_status,
+        unsafe extern "C-unwind" fn(
+            user: *mut c_void,
+            offset: u64,
+            bytes: u32,
+            value: *mut u64,
+        ) -> warpjit_status,
     >,
     /// Stores the low `bytes` of a value.
     pub store: Option<
@@ -190,8 +195,7 @@ pub unsafe extern "C" fn warpjit_memory_watch_writes(
     entry!({
         let user = User::new(user, drop);
         let memory = handle::get::<Space>(memory)?;
-        let watch =
-            watch.map(|before_write| Arc::new(OfWatch { before_write, user }) as Arc<dyn WriteWatch>);
+        let watch = watch.map(|before_write| Arc::new(OfWatch { before_write, user }) as Arc<dyn WriteWatch>);
         memory.0.watch_writes(start..end, watch)?
     })
 }

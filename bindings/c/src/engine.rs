@@ -135,7 +135,11 @@ pub unsafe extern "C" fn warpjit_cancel_now(cancel: *const warpjit_cancel) -> wa
 /// true: the signal was a fault of compiled code or of an access to guest memory, and the handler must return at once. false: it is none
 /// of the library's, and nothing has been changed. Async-signal-safe; any stack will do.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_handle_signal(signal: c_int, info: *mut c_void, context: *mut c_void) -> bool {
+pub unsafe extern "C" fn warpjit_handle_signal(
+    signal: c_int,
+    info: *mut c_void,
+    context: *mut c_void,
+) -> bool {
     // SAFETY: the caller passes what the kernel has passed.
     unsafe { warpjit_runtime::handle_signal(signal, info.cast(), context) }
 }

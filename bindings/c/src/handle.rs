@@ -67,9 +67,8 @@ pub(crate) fn make<T: Object>(object: T) -> Result<*mut T::Handle, Failure> {
     };
     let entry = &mut table.entries[index as usize];
     entry.object = Some(living);
-    let bits = u64::from(index)
-        | u64::from(entry.generation) << INDEX_BITS
-        | u64::from(T::KIND) << KIND_SHIFT;
+    let bits =
+        u64::from(index) | u64::from(entry.generation) << INDEX_BITS | u64::from(T::KIND) << KIND_SHIFT;
     Ok(std::ptr::without_provenance_mut(bits as usize))
 }
 
@@ -103,9 +102,10 @@ pub(crate) fn get<T: Object>(handle: *const T::Handle) -> Result<Arc<T>, Failure
         living(&table, handle.addr(), T::NAME)?
     };
     let found = living.name;
-    living.object.downcast().map_err(|_| {
-        Failure::new(WARPJIT_ERROR_HANDLE, format!("a {found} where a {} is needed", T::NAME))
-    })
+    living
+        .object
+        .downcast()
+        .map_err(|_| Failure::new(WARPJIT_ERROR_HANDLE, format!("a {found} where a {} is needed", T::NAME)))
 }
 
 /// The same of a handle that may be null.
@@ -211,7 +211,8 @@ mod tests {
         let wrong = get::<Other>(number).err().unwrap();
         assert_eq!(wrong.text, "a number where a other object is needed");
         let local = 0_u64;
-        for pointer in [std::ptr::null(), (&raw const local).cast(), std::ptr::without_provenance(usize::MAX)] {
+        for pointer in [std::ptr::null(), (&raw const local).cast(), std::ptr::without_provenance(usize::MAX)]
+        {
             assert!(get::<Number>(pointer).is_err_and(|failure| failure.status == WARPJIT_ERROR_HANDLE));
         }
         remove(number.addr()).unwrap();

@@ -23,10 +23,7 @@ pub(crate) type Description = Draft<Launch>;
 
 object!(Draft<Launch>, 11, "warpjit_launch", warpjit_launch);
 
-pub(crate) fn edit(
-    launch: *const warpjit_launch,
-    work: impl FnOnce(&mut Launch),
-) -> Result<(), Failure> {
+pub(crate) fn edit(launch: *const warpjit_launch, work: impl FnOnce(&mut Launch)) -> Result<(), Failure> {
     handle::get::<Description>(launch)?.edit(work);
     Ok(())
 }
@@ -118,19 +115,28 @@ pub unsafe extern "C" fn warpjit_launch_add_arg(
 
 /// Adds a 32-bit argument: a number or a 32-bit pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_launch_add_arg_u32(launch: *mut warpjit_launch, value: u32) -> warpjit_status {
+pub unsafe extern "C" fn warpjit_launch_add_arg_u32(
+    launch: *mut warpjit_launch,
+    value: u32,
+) -> warpjit_status {
     entry!({ edit(launch, |launch| launch.args.push(Arg::u32(value)))? })
 }
 
 /// Adds a 64-bit argument: a number or a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_launch_add_arg_u64(launch: *mut warpjit_launch, value: u64) -> warpjit_status {
+pub unsafe extern "C" fn warpjit_launch_add_arg_u64(
+    launch: *mut warpjit_launch,
+    value: u64,
+) -> warpjit_status {
     entry!({ edit(launch, |launch| launch.args.push(Arg::u64(value)))? })
 }
 
 /// Adds a binary32 argument.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_launch_add_arg_f32(launch: *mut warpjit_launch, value: f32) -> warpjit_status {
+pub unsafe extern "C" fn warpjit_launch_add_arg_f32(
+    launch: *mut warpjit_launch,
+    value: f32,
+) -> warpjit_status {
     entry!({ edit(launch, |launch| launch.args.push(Arg::f32(value)))? })
 }
 

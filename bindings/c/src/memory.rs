@@ -309,8 +309,7 @@ pub unsafe extern "C" fn warpjit_memory_unmap(memory: *const warpjit_memory, add
 }
 
 /// Gets a range of addresses, `start` included, `end` not.
-pub type warpjit_each_range =
-    Option<unsafe extern "C-unwind" fn(user: *mut c_void, start: u64, end: u64)>;
+pub type warpjit_each_range = Option<unsafe extern "C-unwind" fn(user: *mut c_void, start: u64, end: u64)>;
 
 /// Calls a function for each mapping, in order of address, before it returns.
 #[unsafe(no_mangle)]

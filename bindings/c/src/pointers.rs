@@ -71,7 +71,11 @@ pub(crate) unsafe fn array<'a, T>(items: *const T, count: usize, what: &str) -> 
 ///
 /// # Safety
 /// `items` is null or an array of so many items, which nobody else uses while the result lives.
-pub(crate) unsafe fn array_mut<'a, T>(items: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Failure> {
+pub(crate) unsafe fn array_mut<'a, T>(
+    items: *mut T,
+    count: usize,
+    what: &str,
+) -> Result<&'a mut [T], Failure> {
     check(items, count, what)?;
     if count == 0 {
         return Ok(&mut []);

@@ -1,16 +1,16 @@
 //! Graphics stages: what programs give and take, and batches with the arrays of the caller.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
-use warpjit_frontend::Stage;
 use warpjit_frontend::fermi::program_header::{ProgramHeader, Surroundings};
+use warpjit_frontend::{Chip, Stage};
 use warpjit_runtime::stage::{
     Batch, Emitted, ExportTarget, InputPlace, OutputPlace, Per, Quad, Rect, Rows, RowsMut, StageInput,
     StageInterface, StageOutput, Work,
 };
 
 use crate::handle::Draft;
-use crate::pointers::{array, array_mut, put, put_handle};
+use crate::pointers::{array, array_mut, chip, put, put_handle};
 use crate::status::{Failure, WARPJIT_ERROR_NOT_FOUND, warpjit_status};
 use crate::{entry, handle, object};
 
@@ -84,10 +84,7 @@ pub struct warpjit_stage {
 
 object!(Draft<StageInterface>, 9, "warpjit_stage", warpjit_stage);
 
-fn edit(
-    stage: *const warpjit_stage,
-    work: impl FnOnce(&mut StageInterface),
-) -> Result<(), Failure> {
+fn edit(stage: *const warpjit_stage, work: impl FnOnce(&mut StageInterface)) -> Result<(), Failure> {
     handle::get::<Draft<StageInterface>>(stage)?.edit(work);
     Ok(())
 }
@@ -179,10 +176,11 @@ pub unsafe extern "C" fn warpjit_stage_add_output(
 }
 
 /// Makes the interface that Fermi's shader program header describes: the 80 bytes ahead of a program's code. What is not in the header:
-/// `vertices`, input vertices of a primitive or patch (tessellation, geometry), and `patch_words`, words of patch space (tessellation
+/// the chip; `vertices`, input vertices of a primitive or patch (tessellation, geometry), and `patch_words`, words of patch space (tessellation
 /// evaluation).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_stage_from_fermi_header(
+    chip_name: *const c_char,
     header: *const u8,
     bytes: usize,
     vertices: u32,
@@ -192,7 +190,10 @@ pub unsafe extern "C" fn warpjit_stage_from_fermi_header(
     entry!({
         put(stage, std::ptr::null_mut())?;
         let header = ProgramHeader::parse(array(header, bytes, "the header")?)?;
-        let interface = header.interface(Surroundings { vertices, patch_words });
+        let Chip::Fermi(chip) = chip(chip_name)? else {
+            return Err(Failure::argument("the chip is none of Fermi"));
+        };
+        let interface = header.interface(chip, &Surroundings { vertices, patch_words });
         put_handle(stage, Draft::new(interface))?
     })
 }
@@ -442,9 +443,7 @@ pub unsafe extern "C" fn warpjit_batch_set_picture(
 ) -> warpjit_status {
     entry!({
         let rect = Rect { x, y, width, height };
-        edit_batch(batch, |batch| {
-            batch.over = Over::Picture(Pointer(quads.cast_mut().cast()), count, rect)
-        })?
+        edit_batch(batch, |batch| batch.over = Over::Picture(Pointer(quads.cast_mut().cast()), count, rect))?
     })
 }
 

@@ -159,7 +159,8 @@ pub(crate) fn failure_of(payload: Box<dyn Any + Send>) -> Failure {
 /// The message of a panic.
 pub(crate) fn text_of(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".into())
 }
 
 /// The body of an exported function: its statements may use `?` and raw pointers. The result is a status.

@@ -37,9 +37,9 @@ impl Processor {
         match self.0.try_lock() {
             Ok(held) => Ok(held),
             Err(TryLockError::Poisoned(held)) => Ok(PoisonError::into_inner(held)),
-            Err(TryLockError::WouldBlock) => {
-                Err(Failure::argument("the video processor is in use, by another thread or a callback's caller"))
-            }
+            Err(TryLockError::WouldBlock) => Err(Failure::argument(
+                "the video processor is in use, by another thread or a callback's caller",
+            )),
         }
     }
 }
@@ -51,8 +51,9 @@ impl Processor {
 pub struct warpjit_vp1_outside {
     /// The program reads a register of a file that is no part of the processor's state: 8 $sr, 9 $mi, 10 $uc (but 0 and 16), 22 $d, 23 $f;
     /// others are unknown. false: the destination stays as it is.
-    pub read:
-        Option<unsafe extern "C-unwind" fn(user: *mut c_void, file: u32, index: u32, value: *mut u32) -> bool>,
+    pub read: Option<
+        unsafe extern "C-unwind" fn(user: *mut c_void, file: u32, index: u32, value: *mut u32) -> bool,
+    >,
     /// The program writes such a register.
     pub write: Option<unsafe extern "C-unwind" fn(user: *mut c_void, file: u32, index: u32, value: u32)>,
     /// The program starts a transfer or waits for one (xdld, xdst, xdbar, xdwait, opcode db). `word`: the instruction. `a`: $a0 to $a31.
@@ -80,7 +81,8 @@ impl Outside for OfOutside {
         let read = self.functions.read?;
         let mut value = 0;
         // SAFETY: a callback with its user pointer.
-        let is_there = self.user.call("a read outside", |user| unsafe { read(user, file, index, &mut value) });
+        let is_there =
+            self.user.call("a read outside", |user| unsafe { read(user, file, index, &mut value) });
         is_there.then_some(value)
     }
 
@@ -207,9 +209,8 @@ pub unsafe extern "C" fn warpjit_vp1_register(
         let processor = handle::get::<Processor>(vp1)?;
         let name = text(name, "the register's name")?;
         let found = processor.lock()?.0.register(name);
-        let found = found.ok_or_else(|| {
-            Failure::new(WARPJIT_ERROR_NOT_FOUND, format!("there is no register {name}"))
-        })?;
+        let found = found
+            .ok_or_else(|| Failure::new(WARPJIT_ERROR_NOT_FOUND, format!("there is no register {name}")))?;
         copy_out(&found, values, count)?
     })
 }

@@ -69,7 +69,8 @@ impl Setup {
             ok(warpjit_config_set_tier(config, tier, 0));
             let engine = made(|out| warpjit_engine_new(config, out));
             ok(warpjit_free(config.cast()));
-            let code = made(|out| warpjit_assemble(c"ps4".as_ptr(), WARPJIT_STAGE_COMPUTE, SOURCE.as_ptr(), out));
+            let code =
+                made(|out| warpjit_assemble(c"ps4".as_ptr(), WARPJIT_STAGE_COMPUTE, SOURCE.as_ptr(), out));
             let (mut data, mut size) = (null(), 0);
             ok(warpjit_bytes_get(code, &mut data, &mut size));
             let options = made(|out| warpjit_program_options_new(c"gcn".as_ptr(), out));
@@ -176,7 +177,8 @@ fn freed_handles_are_refused_by_all_calls() {
         }
         // Other kinds, pointers, and nothing.
         let local = 7_u64;
-        for wrong in [other.memory.cast::<warpjit_engine>(), (&raw const local).cast_mut().cast(), null_mut()] {
+        for wrong in [other.memory.cast::<warpjit_engine>(), (&raw const local).cast_mut().cast(), null_mut()]
+        {
             assert_eq!(warpjit_engine_wait_for_compiler(wrong), WARPJIT_ERROR_HANDLE);
         }
         assert_eq!(warpjit_engine_wait_for_compiler(other.memory.cast()), WARPJIT_ERROR_HANDLE);
@@ -190,7 +192,8 @@ fn handles_may_be_freed_while_threads_use_them() {
     for _ in 0..20 {
         let setup = Setup::new(WARPJIT_TIER_INTERPRETER);
         setup.map();
-        let handles = [setup.engine as usize, setup.program as usize, setup.memory as usize, setup.launch as usize];
+        let handles =
+            [setup.engine as usize, setup.program as usize, setup.memory as usize, setup.launch as usize];
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(move || {
@@ -227,7 +230,12 @@ unsafe extern "C-unwind" fn count_drop(_: *mut c_void) {
     DROPS.fetch_add(1, Ordering::SeqCst);
 }
 
-unsafe extern "C-unwind" fn load(user: *mut c_void, offset: u64, bytes: u32, value: *mut u64) -> warpjit_status {
+unsafe extern "C-unwind" fn load(
+    user: *mut c_void,
+    offset: u64,
+    bytes: u32,
+    value: *mut u64,
+) -> warpjit_status {
     assert_eq!((offset, bytes), (0, 4));
     match user.addr() {
         1 => panic!("no such register"),
@@ -249,7 +257,8 @@ fn devices_may_fail_and_panic() {
         let setup = Setup::new(tier);
         // SAFETY: all pointers are those of locals, or numbers that nobody follows.
         unsafe {
-            for (user, status) in [(1, WARPJIT_ERROR_CALLBACK), (2, WARPJIT_ERROR_CALLBACK), (3, WARPJIT_OK)] {
+            for (user, status) in [(1, WARPJIT_ERROR_CALLBACK), (2, WARPJIT_ERROR_CALLBACK), (3, WARPJIT_OK)]
+            {
                 let before = DROPS.load(Ordering::SeqCst);
                 let device = warpjit_device {
                     load: Some(load),
@@ -282,7 +291,9 @@ fn devices_may_fail_and_panic() {
 unsafe extern "C-unwind" fn mend(user: *mut c_void, address: u64, store: bool, is_mapped: bool) -> bool {
     assert_eq!((address, store, is_mapped), (INPUT, false, false));
     // SAFETY: handles may be anything. The second call finds the page mapped by another thread.
-    unsafe { warpjit_memory_map(user.cast_const().cast(), INPUT, 4096, WARPJIT_ACCESS_READ_WRITE, null_mut()) };
+    unsafe {
+        warpjit_memory_map(user.cast_const().cast(), INPUT, 4096, WARPJIT_ACCESS_READ_WRITE, null_mut())
+    };
     true
 }
 
@@ -307,7 +318,14 @@ fn pagers_and_watches_may_panic() {
             assert_eq!(setup.run().1.unwrap().kind, WARPJIT_FAULT_NONE);
             assert_eq!(setup.result(9), 9);
             let page = setup.out & !4095;
-            ok(warpjit_memory_watch_writes(setup.memory, page, page + 4096, Some(panic_at_write), null_mut(), None));
+            ok(warpjit_memory_watch_writes(
+                setup.memory,
+                page,
+                page + 4096,
+                Some(panic_at_write),
+                null_mut(),
+                None,
+            ));
             assert_eq!(setup.run().0, WARPJIT_ERROR_CALLBACK);
             assert!(last_error().contains("no writes here"));
             ok(warpjit_memory_watch_writes(setup.memory, page, page + 4096, None, null_mut(), None));
@@ -402,8 +420,7 @@ fn code_is_listed_and_profiled() {
         ok(warpjit_config_set_tier(config, WARPJIT_TIER_INTERPRETER, 0));
         ok(warpjit_config_set_observe(config, false, 0, true, true));
         let engine = made(|out| warpjit_engine_new(config, out));
-        let report =
-            made(|out| warpjit_engine_run(engine, setup.program, setup.memory, setup.launch, out));
+        let report = made(|out| warpjit_engine_run(engine, setup.program, setup.memory, setup.launch, out));
         let profile = made(|out| warpjit_report_profile(report, out));
         let mut text = null();
         ok(warpjit_bytes_get(profile, &mut text, null_mut()));
@@ -459,9 +476,10 @@ again:
     // SAFETY: all pointers are those of locals.
     unsafe {
         // The chips' names mean a GPU, so the assembler is asked for the video processor of one without other programs.
-        let code = warpjit_frontend::vp1::assemble(source.to_str().unwrap(), warpjit_frontend::vp1::Chip::G80)
-            .unwrap()
-            .code;
+        let code =
+            warpjit_frontend::vp1::assemble(source.to_str().unwrap(), warpjit_frontend::vp1::Chip::G80)
+                .unwrap()
+                .code;
         let vp1 = made(|out| warpjit_vp1_new(code.as_ptr(), code.len(), c"g80".as_ptr(), null(), out));
         ok(warpjit_vp1_set_register(vp1, c"r0".as_ptr(), [100].as_ptr(), 1));
         let outside = warpjit_vp1_outside {
@@ -581,18 +599,21 @@ fn a_header_becomes_an_interface() {
         words[6] = 2;
         words[18] = 3;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let stage = made(|out| warpjit_stage_from_fermi_header(bytes.as_ptr(), bytes.len(), 0, 0, out));
+        let stage = made(|out| {
+            warpjit_stage_from_fermi_header(c"gf100".as_ptr(), bytes.as_ptr(), bytes.len(), 0, 0, out)
+        });
         let (mut place, mut at, mut count, mut per) = (9, 9, 9, 9);
         ok(warpjit_stage_get_output(stage, 0, &mut place, &mut at, &mut count));
         assert_eq!((place, at, count), (WARPJIT_OUTPUT_REGISTER, 0, 2));
         let mut inputs = 0;
-        while warpjit_stage_get_input(stage, inputs, &mut place, &mut at, &mut count, &mut per) == WARPJIT_OK {
+        while warpjit_stage_get_input(stage, inputs, &mut place, &mut at, &mut count, &mut per) == WARPJIT_OK
+        {
             assert_eq!((place, per), (WARPJIT_INPUT_ADDRESS, WARPJIT_PER_PLANE));
             inputs += 1;
         }
         assert!(inputs > 0);
         let mut other = null_mut();
-        let status = warpjit_stage_from_fermi_header(bytes.as_ptr(), 79, 0, 0, &mut other);
+        let status = warpjit_stage_from_fermi_header(c"gf100".as_ptr(), bytes.as_ptr(), 79, 0, 0, &mut other);
         assert_eq!((status, other), (WARPJIT_ERROR_PROGRAM, null_mut()));
         ok(warpjit_free(stage.cast()));
     }

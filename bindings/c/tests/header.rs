@@ -7,8 +7,23 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// In the order in which a program needs them.
 const FILES: [&str; 17] = [
-    "version", "status", "handle", "text", "callback", "config", "device", "memory", "stage", "program", "code",
-    "program_cache", "launch", "textures", "engine", "report", "saved",
+    "version",
+    "status",
+    "handle",
+    "text",
+    "callback",
+    "config",
+    "device",
+    "memory",
+    "stage",
+    "program",
+    "code",
+    "program_cache",
+    "launch",
+    "textures",
+    "engine",
+    "report",
+    "saved",
 ];
 
 /// Macros that programs compare with what the library says at run time.

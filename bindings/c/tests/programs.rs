@@ -23,7 +23,10 @@ fn repository() -> PathBuf {
 
 /// Runs a command that must end well; gives what it prints.
 fn run(command: &mut Command) -> String {
-    let output = command.env("ASAN_OPTIONS", ASAN_OPTIONS).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command
+        .env("ASAN_OPTIONS", ASAN_OPTIONS)
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{command:?}: {}\n{out}{errors}", output.status);
@@ -60,9 +63,13 @@ fn sanitizer(compiler: &str) -> &'static [&'static str] {
     let folder = folder(&format!("sanitizer-{compiler}"));
     fs::write(folder.join("empty.c"), "int main(void) { return 0; }\n").unwrap();
     let program = folder.join("empty");
-    let built = Command::new(compiler).args(FLAGS).arg("-o").arg(&program).arg(folder.join("empty.c")).output();
+    let built =
+        Command::new(compiler).args(FLAGS).arg("-o").arg(&program).arg(folder.join("empty.c")).output();
     let works = built.is_ok_and(|output| output.status.success())
-        && Command::new(&program).env("ASAN_OPTIONS", ASAN_OPTIONS).output().is_ok_and(|output| output.status.success());
+        && Command::new(&program)
+            .env("ASAN_OPTIONS", ASAN_OPTIONS)
+            .output()
+            .is_ok_and(|output| output.status.success());
     if works { FLAGS } else { &[] }
 }
 
@@ -137,14 +144,21 @@ fn read_png(path: &Path) -> Picture {
 /// The card draws what the Rust example draws, before and after its texture is changed and its state is restored.
 #[test]
 fn the_card_draws_as_the_rust_example() {
-    let sources =
-        ["card/main.cpp", "card/card.cpp", "card/driver.cpp", "card/scene.cpp", "card/raster.cpp", "card/png.cpp"];
+    let sources = [
+        "card/main.cpp",
+        "card/card.cpp",
+        "card/driver.cpp",
+        "card/scene.cpp",
+        "card/raster.cpp",
+        "card/png.cpp",
+    ];
     let program = build("c++", &["-std=c++17", "-ffp-contract=off"], &sources, "card");
     let pictures = folder("pictures");
-    run(Command::new(program)
-        .arg(repository().join("examples/draw/programs"))
-        .arg(&pictures)
-        .args(["2", &SIZE[0].to_string(), &SIZE[1].to_string()]));
+    run(Command::new(program).arg(repository().join("examples/draw/programs")).arg(&pictures).args([
+        "2",
+        &SIZE[0].to_string(),
+        &SIZE[1].to_string(),
+    ]));
 
     let engine = Engine::new(Config::default()).unwrap();
     let mut scene = Scene::new();
@@ -167,7 +181,9 @@ fn the_card_draws_as_the_rust_example() {
 fn cmake_and_pkg_config_find_the_installed_library() {
     if has("pkg-config") {
         let path = installed().join("lib/pkgconfig");
-        let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "warpjit"]).env("PKG_CONFIG_PATH", path));
+        let flags = run(Command::new("pkg-config")
+            .args(["--cflags", "--libs", "warpjit"])
+            .env("PKG_CONFIG_PATH", path));
         assert!(flags.contains("-lwarpjit") && flags.contains("include"), "{flags}");
     }
     if has("cmake") {
