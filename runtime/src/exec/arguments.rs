@@ -58,7 +58,7 @@ impl Plan {
             user_data: self.user_data.clone(),
             slots: self.slots.clone(),
             textures: self.textures.clone(),
-            samplers: Samplers::default(),
+            samplers: super::super::samplers::Samplers::default(),
             max_steps: self.max_steps,
             stage: None,
             args_bytes: self.args_bytes,
