@@ -394,6 +394,11 @@ impl Context {
         self.upper_more = (place as u64).wrapping_sub(self.global_base as u64).wrapping_sub(UPPER);
     }
 
+    /// There is no upper window, as in a new context.
+    pub fn unmap_upper(&mut self) {
+        (self.upper_start, self.upper_more) = (0, 0);
+    }
+
     /// The guest address of a host address at which compiled code accesses global memory.
     pub(crate) fn guest_address(&self, host: u64) -> u64 {
         let from_base = host.wrapping_sub(self.global_base as u64);

@@ -1,6 +1,7 @@
 //! The settings of an engine.
 
 use crate::{Budget, CacheConfig, Error, Observe};
+use std::time::Duration;
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -50,13 +51,39 @@ pub enum Signals {
     Embedder,
 }
 
+/// What the engine's threads do while there is nothing to run ([`Config::idle`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Idle {
+    /// After work they poll for more as long as they have just worked, at most 2 ms, and then sleep. They sleep at once if there are more
+    /// threads than processors.
+    #[default]
+    Adaptive,
+    /// They sleep at once: no processor time is spent on waiting, and each launch wakes them.
+    Sleep,
+    /// They poll for so long before they sleep, whatever they have done and however many processors there are.
+    Spin(Duration),
+    /// There are no such threads. The embedder calls [`crate::Engine::work`] on threads of its own. [`crate::Engine::run`] and
+    /// [`crate::Ticket::wait`] work on the thread that calls them.
+    Embedder,
+}
+
 /// Settings of an [`crate::Engine`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Number of host threads that run blocks; 0: one for each processor. After a launch they poll for the next one
-    /// before they sleep, for as long as they have worked, at most 2 ms. They do not poll if there are more threads
-    /// than processors.
+    /// Number of host threads that run blocks; 0: one for each processor. It is also how many threads serve queues at a time
+    /// ([`crate::Queue`]).
     pub threads: usize,
+    /// What these threads do while there is nothing to run.
+    pub idle: Idle,
+    /// [`Tier::Auto`] and [`crate::Program::precompile`]: number of threads that compile; 0: one.
+    pub compiler_threads: usize,
+    /// The nice value of these threads, where the system has such values and allows this one (raising it is always allowed); 0: that of
+    /// the process.
+    pub compiler_nice: i32,
+    /// Most regions that wait for these threads; `None`: any number. Nothing is dropped: if so many wait, the launch that needs one more
+    /// compiles it itself.
+    pub compiler_queue: Option<usize>,
     /// Which tier runs guest code.
     pub tier: Tier,
     /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.

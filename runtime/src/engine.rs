@@ -1,6 +1,6 @@
 //! The engine: runs launches of programs on guest memory, and turns their outcome into reports.
 
-use crate::exec::background::Background;
+use crate::exec::background::{Background, Limits};
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
@@ -27,8 +27,8 @@ use warpjit_ir::passes::windows;
 #[derive(Debug, Clone)]
 pub struct Engine {
     config: Config,
-    pool: Arc<Pool>,
-    background: Arc<Background>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) background: Arc<Background>,
     handlers: Arc<Handlers>,
 }
 
@@ -57,8 +57,10 @@ impl Engine {
                 "chunk of {groups} groups, possible are 0, 1, 2, 4, 8 and 16"
             )));
         }
-        if config.threads > 4096 {
-            return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
+        for threads in [config.threads, config.compiler_threads] {
+            if threads > 4096 {
+                return Err(Error::Config(format!("{threads} threads, possible are up to 4096")));
+            }
         }
         if config.signals == crate::Signals::Embedder {
             crate::vm::leave_to_embedder();
@@ -68,7 +70,13 @@ impl Engine {
             crate::debug::open_perf()?;
         }
         let handlers = Arc::new(Handlers { made: Instant::now(), looked: AtomicU64::new(0) });
-        Ok(Engine { config, pool: Arc::default(), background: Arc::default(), handlers })
+        let pool = Arc::new(Pool::new(config.thread_count(), config.idle));
+        let background = Arc::new(Background::new(Limits {
+            threads: config.compiler_threads.max(1),
+            nice: config.compiler_nice,
+            waiting: config.compiler_queue.unwrap_or(usize::MAX),
+        }));
+        Ok(Engine { config, pool, background, handlers })
     }
 
     /// The settings.
@@ -88,7 +96,7 @@ impl Engine {
     }
 
     /// The same at the start of a launch.
-    fn look_at_handlers(&self, start: Instant) -> Result<(), Error> {
+    pub(crate) fn look_at_handlers(&self, start: Instant) -> Result<(), Error> {
         let now = start.duration_since(self.handlers.made).as_nanos() as u64;
         let looked = self.handlers.looked.load(Ordering::Relaxed);
         if looked == 0 || now.saturating_sub(looked) > LOOK_AGAIN {
@@ -98,13 +106,38 @@ impl Engine {
         Ok(())
     }
 
+    /// Works on this thread for `time`: runs what queues have ([`crate::Queue`]) and helps with launches of other threads. It sleeps
+    /// while there is nothing to do, and gives whether there was anything. For [`crate::Idle::Embedder`], where nobody else does; with the
+    /// engine's own threads this is one more.
+    ///
+    /// It stays longer where a launch lets it: it leaves a queue's launch between two blocks or slices of blocks, but the launch of
+    /// [`Engine::run`] that it helps with only when nothing is left to do in it. Even with no time it does one thing, if there is one.
+    ///
+    /// # Panics
+    /// Never by callbacks of submissions: their panics come out of [`crate::Ticket::wait`].
+    pub fn work(&self, time: std::time::Duration) -> bool {
+        let until = Instant::now() + time.min(std::time::Duration::from_secs(1 << 30));
+        crate::vm::on_enough_stack(|| self.pool.work(until, &|| false))
+    }
+
+    /// One with the same settings and no threads, for a job of this engine's own threads, which must not keep them.
+    pub(crate) fn without_threads(&self) -> Engine {
+        Engine {
+            config: self.config.clone(),
+            pool: Arc::default(),
+            background: Arc::default(),
+            handlers: self.handlers.clone(),
+        }
+    }
+
     /// Makes an empty guest address space.
     pub fn memory(&self) -> Result<Memory, Error> {
         Memory::new()
     }
 
     /// Waits until all code that launches have requested so far is compiled ([`crate::Tier::Auto`]). Later launches
-    /// start with it.
+    /// start with it. Nothing that was requested is dropped, so afterwards all of it is there, unless the code generator has refused it
+    /// or the budget is spent ([`crate::Stats::not_compiled`]).
     pub fn wait_for_compiler(&self) {
         self.background.wait();
     }
@@ -418,7 +451,7 @@ fn progress_from(progress: &Progress, before: u64, all: u64) -> Progress {
 }
 
 /// A fault as the user sees it.
-fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> Fault {
+pub(crate) fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> Fault {
     let kind = match found.fault.map(|fault| fault.kind) {
         None => FaultKind::Barrier,
         Some(interp::FaultKind::Memory) => FaultKind::Memory,
@@ -454,7 +487,7 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     }
 }
 
-fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
+pub(crate) fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
     let (warp_instructions, threads) = outcome.steps;
     let counts = &outcome.counts;
     let (thread_instructions, lane_slots) = match counted {
@@ -479,7 +512,12 @@ fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
 }
 
 /// The slots of the only warp by name. Condition registers are put together from their flags.
-fn registers(program: &Program, plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
+pub(crate) fn registers(
+    program: &Program,
+    plan: &Plan,
+    tiers: &Tiers,
+    outcome: &Outcome,
+) -> BTreeMap<String, Vec<u64>> {
     let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
     let lanes = if plan.full_warps { plan.lanes } else { plan.threads };

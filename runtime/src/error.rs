@@ -39,9 +39,20 @@ pub enum Error {
     /// A saved launch cannot be read, or not be continued by this launch.
     #[error("saved launch: {0}")]
     State(String),
-    /// A [`crate::CancelToken`] has ended the loading of a program.
+    /// A [`crate::CancelToken`] has ended the loading of a program, or a submission was cancelled before it began.
     #[error("cancelled")]
     Cancelled,
+    /// The deadline of a submission passed before it began.
+    #[error("the deadline has passed")]
+    Deadline,
+    /// A submission did not begin, because one that it waits for ([`crate::Submission::after`]) faulted, was cancelled or failed; the text
+    /// says what.
+    #[error("a submission that this one waits for: {0}")]
+    Dependency(String),
+    /// A function of the embedder has panicked while a submission ran. The panic itself came out where the submission was first waited
+    /// for.
+    #[error("a callback has panicked")]
+    Panicked,
 }
 
 impl From<Stopped> for Error {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use warpjit_ir::{TextureTables, WarpRing};
 
 /// One run of a kernel.
@@ -165,7 +166,18 @@ pub enum GlobalMode {
 
 /// Cancels a launch, or the loading of a program. Clones share one flag.
 #[derive(Debug, Clone, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken {
+    flag: Arc<AtomicBool>,
+    /// What else cancels what has this token.
+    more: Option<Arc<More>>,
+}
+
+/// See [`CancelToken::joined`].
+#[derive(Debug)]
+struct More {
+    flag: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
 
 impl CancelToken {
     /// A token that has not been used.
@@ -176,17 +188,37 @@ impl CancelToken {
     /// Stops the launches that hold this token soon. If one is compiling, it stops at the latest when the current
     /// region is done.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// One that another token and a deadline cancel, too.
+    pub(crate) fn joined(&self, other: &CancelToken, deadline: Option<Instant>) -> CancelToken {
+        let more = Some(Arc::new(More { flag: other.flag.clone(), deadline }));
+        CancelToken { flag: self.flag.clone(), more }
+    }
+
+    /// Makes it unused again, if nobody else has it; else one that is.
+    pub(crate) fn renew(&mut self) {
+        match Arc::get_mut(&mut self.flag) {
+            Some(flag) => *flag.get_mut() = false,
+            None => *self = CancelToken::new(),
+        }
     }
 
     /// The flag that it sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
+        self.flag.clone()
     }
 
     /// Whether [`CancelToken::cancel`] has been called.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.more.as_ref().is_some_and(|more| more.is_due())
+    }
+}
+
+impl More {
+    fn is_due(&self) -> bool {
+        self.flag.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -212,6 +244,48 @@ pub struct Report {
     /// All code compiled so far for the program with the engine's settings, if [`crate::Observe::listings`] asks for
     /// it.
     pub listings: Option<Box<Listings>>,
+}
+
+impl Report {
+    /// Adds what a later launch of the same batch did.
+    pub(crate) fn add(&mut self, more: Report) {
+        let (own, other) = (&mut self.stats, &more.stats);
+        let (before, after) = (own.thread_instructions as f64, other.thread_instructions as f64);
+        let share = |one: f64, two: f64| (one * before + two * after) / (before + after).max(1.0);
+        own.tiers.interpreted = share(own.tiers.interpreted, other.tiers.interpreted);
+        own.tiers.compiled = share(own.tiers.compiled, other.tiers.compiled);
+        own.jit_share = own.tiers.compiled;
+        own.blocks += other.blocks;
+        own.warps += other.warps;
+        own.warp_instructions += other.warp_instructions;
+        own.thread_instructions += other.thread_instructions;
+        own.lane_slots += other.lane_slots;
+        own.counted = other.counted;
+        own.compile += other.compile;
+        own.compile_behind += other.compile_behind;
+        own.run += other.run;
+        own.cached_regions = own.cached_regions.max(other.cached_regions);
+        for (group, count) in &other.groups {
+            *own.groups.entry(group).or_default() += count;
+        }
+        for (space, (loaded, stored)) in &other.traffic {
+            let sum = own.traffic.entry(space).or_default();
+            *sum = (sum.0 + loaded, sum.1 + stored);
+        }
+        self.cancelled |= more.cancelled;
+        self.fault = self.fault.take().or(more.fault);
+        self.stats.not_compiled = self.stats.not_compiled.take().or(more.stats.not_compiled);
+        // Those of the last one that has any.
+        if !more.registers.is_empty() {
+            self.registers = more.registers;
+        }
+        if !more.shared.is_empty() {
+            self.shared = more.shared;
+        }
+        self.saved = more.saved.or(self.saved.take());
+        self.profile = more.profile.or(self.profile.take());
+        self.listings = more.listings.or(self.listings.take());
+    }
 }
 
 /// What a launch executed. Counts are exact in the interpreter; see [`crate::Config::count`].

@@ -51,6 +51,7 @@
 
 mod cache;
 mod code_source;
+mod compilation;
 mod config;
 mod debug;
 mod engine;
@@ -62,9 +63,11 @@ mod launch;
 mod listing;
 mod load;
 mod memory;
+mod prepared;
 mod profile;
 mod program;
 mod program_cache;
+mod queue;
 mod saved;
 pub mod stage;
 pub mod vm;
@@ -77,7 +80,8 @@ pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
 
 pub use cache::CacheConfig;
-pub use config::{Config, HostLevel, Numerics, Signals, Tier};
+pub use compilation::Compilation;
+pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use exec::{BoundSampler, Sampler};
@@ -89,8 +93,10 @@ pub use memory::{
     ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
     PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,
 };
+pub use prepared::Prepared;
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
 pub use program_cache::{ProgramCache, ProgramCacheStats};
+pub use queue::{Completion, Dispatch, OnDrop, Priority, Queue, QueueOptions, Submission, Ticket};
 pub use saved::{SaveToken, SavedLaunch};
 pub use vm::handle_signal;

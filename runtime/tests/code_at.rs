@@ -360,7 +360,7 @@ fn programs_of_stages_start_as_their_registers_say() {
         exp param0 v1, v2, v0, v0
         s_endpgm
     ");
-    const NAN: u32 = 0x7fc0_0001;
+    const NAN: u32 = 0x7fc0_0000;
     const DENORMAL: u32 = 0x0001_2345;
     // Denormals of f32 are kept or not, a clamped NaN is zero or not.
     let cases =

@@ -6,7 +6,9 @@ mod support;
 use support::{abi, image, settings, told};
 use warpjit_ir::KernelAbi;
 use warpjit_runtime::stage::*;
-use warpjit_runtime::{Config, Engine, Error, FaultKind, KernelImage, Launch, Program, Report, Tier};
+use warpjit_runtime::{
+    Config, Engine, Error, FaultKind, KernelImage, Launch, Program, QueueOptions, Report, Submission, Tier,
+};
 
 /// What reads and writes words of local memory: loads give `w` and their number, from v10 on.
 struct Body {
@@ -637,4 +639,33 @@ fn layouts_beyond_memory_are_no_programs() {
     assert!(bad(&|interface, _| interface.inputs[0].per = Per::Pixel).contains("no inputs per Pixel"));
     assert!(bad(&|interface, _| interface.inputs[0].words = 0).contains("an input or output of 0 words"));
     assert!(bad(&|interface, _| interface.stage = Stage::Geometry).contains("at least one vertex"));
+}
+
+#[test]
+fn a_batch_that_owns_its_arrays_goes_through_a_queue() {
+    let program = vertices();
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let got = on_all(|engine| {
+        let memory = engine.memory().expect("memory");
+        let queue = engine.queue(QueueOptions::new());
+        let structures: Vec<u32> = (0..50 * 5).collect();
+        let batch = OwnedBatch::new(OwnedWork::Vertices(50))
+            .input(OwnedRows::new(bytes(&structures)).every(20))
+            .input(OwnedRows::new(bytes(&[1000])))
+            .input(OwnedRows::new(bytes(&[0; 50])))
+            .output(OwnedRows::new(vec![0; 50 * 8]))
+            .output(OwnedRows::new(vec![0; 50 * 8]));
+        let ticket = queue.submit(Submission::stage(&program, &memory, Launch::default(), batch.clone()));
+        assert_eq!(ticket.wait().expect("launch").fault, None);
+        let done = ticket.take_batch().expect("its arrays");
+        assert!(ticket.take_batch().is_none());
+        // A wrong one says so.
+        let mut wrong = batch;
+        wrong.outputs.clear();
+        let ticket = queue.submit(Submission::stage(&program, &memory, Launch::default(), wrong));
+        assert!(matches!(ticket.wait(), Err(Error::Launch(_))));
+        (done.outputs[0].bytes.clone(), done.outputs[1].bytes.clone())
+    });
+    let sums: Vec<u32> = (0..50).flat_map(|n| [1000 + 5 * n, 5 * n + 1]).collect();
+    assert_eq!(got, (bytes(&sums), bytes(&[u32::MAX, 0].repeat(50))));
 }

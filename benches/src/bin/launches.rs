@@ -1,17 +1,21 @@
-//! Measures the cost of a small launch: programs of a few instructions, launched again and again.
+//! Measures the cost of small launches: programs of a few instructions, launched again and again.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin launches [-- TIMES]
 //! ```
 //!
-//! Prints medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth as many that are not
-//! timed.
+//! The first table has single launches: medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth
+//! as many that are not timed. The second one has frames of 5,000 dispatches of one wave on one thread, in milliseconds: the best and the
+//! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead.
 #![warn(missing_docs)]
 
 use std::time::Instant;
 
 use warpjit_frontend::tesla::{Chip, Target, assemble};
-use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_runtime::{
+    Access, Arg, Config, Dispatch, Engine, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
+    QueueOptions, Tier,
+};
 
 /// Stores three times the number of each thread.
 const SOURCE: &str = "
@@ -23,49 +27,275 @@ const SOURCE: &str = "
     exit st b32 g14[$r2] $r3
 ";
 
-fn main() -> anyhow::Result<()> {
-    let times: usize = std::env::args().nth(1).map_or(Ok(10_000), |times| times.parse())?;
+/// The same for GCN: the address is in the first two words of user data.
+const GCN: &[u32] = &[
+    0x3402_0082, // v_lshlrev_b32 v1, 2, v0
+    0x3202_0200, // v_add_u32 v1, vcc, s0, v1
+    0x7e04_0201, // v_mov_b32 v2, s1
+    0x3206_0100, // v_add_u32 v3, vcc, v0, v0
+    0x3206_0103, // v_add_u32 v3, vcc, v3, v0
+    0xdc70_0000,
+    0x0000_0301, // flat_store_dword v[1:2], v3
+    0xbf81_0000, // s_endpgm
+];
+
+fn tesla() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
     let code = assemble(SOURCE, Target::compute(Chip::G80))?.code;
     let options = ProgramOptions {
         chip: Some("g80".parse().expect("a chip")),
         registers: Some(4),
         ..ProgramOptions::new(Isa::Tesla)
     };
-    println!("| launch | interp | jit | auto |");
+    Ok((code, options))
+}
+
+fn gcn() -> (Vec<u8>, ProgramOptions) {
+    let code = GCN.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let options = ProgramOptions {
+        chip: Some("fiji".parse().expect("a chip")),
+        raw: true,
+        rsrc1: Some(0x002c_0043),
+        // Two words of user data, and the number of the group.
+        rsrc2: Some(0x84),
+        ..ProgramOptions::new(Isa::Gcn)
+    };
+    (code, options)
+}
+
+/// A launch of one of the programs that writes at `out`.
+fn launch_of(isa: Isa, blocks: u32, block: u32, out: u64) -> Launch {
+    let launch = Launch { grid: [blocks, 1, 1], block: [block, 1, 1], ..Launch::default() };
+    match isa {
+        Isa::Gcn => Launch { user_data: vec![out as u32, (out >> 32) as u32], ..launch },
+        _ => Launch { args: vec![Arg::u32(out as u32)], ..launch },
+    }
+}
+
+/// Median and 99th percentile of `times` calls, in microseconds.
+fn times_of(times: usize, mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<String> {
+    for _ in 0..times.div_ceil(5) {
+        run()?;
+    }
+    let mut all = Vec::with_capacity(times);
+    for _ in 0..times {
+        let start = Instant::now();
+        run()?;
+        all.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    all.sort_by(f64::total_cmp);
+    Ok(format!(" {:.2} / {:.2} |", all[all.len() / 2], all[all.len() * 99 / 100]))
+}
+
+/// What all measurements of one kind run with.
+struct Setup {
+    program: Program,
+    engine: Engine,
+    memory: Memory,
+    launch: Launch,
+    out: u64,
+}
+
+impl Setup {
+    fn new(isa: Isa, tier: Tier, threads: usize, blocks: u32, block: u32) -> anyhow::Result<Setup> {
+        Self::with(isa, blocks, block, Config { tier, threads, ..Config::default() })
+    }
+
+    fn with(isa: Isa, blocks: u32, block: u32, config: Config) -> anyhow::Result<Setup> {
+        let (code, options) = if isa == Isa::Gcn { gcn() } else { tesla()? };
+        let program = Program::load(&code, &options)?;
+        let engine = Engine::new(config)?;
+        let memory = engine.memory()?;
+        let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
+        Ok(Setup { program, engine, memory, launch: launch_of(isa, blocks, block, out), out })
+    }
+
+    /// Where programs store.
+    fn out(&self) -> u32 {
+        self.out as u32
+    }
+
+    fn run(&self) -> anyhow::Result<()> {
+        let report = self.engine.run(&self.program, &self.memory, &self.launch)?;
+        anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+        Ok(())
+    }
+
+    fn prepare(&self) -> anyhow::Result<Prepared> {
+        Ok(self.engine.prepare(&self.program, &self.memory, &self.launch)?)
+    }
+}
+
+fn single(times: usize) -> anyhow::Result<()> {
+    println!("| launch (us, median / p99) | interp | jit | auto |");
     println!("|---|---|---|---|");
-    for (what, blocks, block, threads) in [
-        ("1 warp, 1 thread", 1, 32, 1),
-        ("2 warps, 1 thread", 1, 64, 1),
-        ("8 blocks of 2 warps, 1 thread", 8, 64, 1),
-        ("8 blocks of 2 warps, 2 threads", 8, 64, 2),
+    for (what, isa, blocks, block, threads) in [
+        ("Tesla, 1 warp, 1 thread", Isa::Tesla, 1, 32, 1),
+        ("Tesla, 2 warps, 1 thread", Isa::Tesla, 1, 64, 1),
+        ("Tesla, 8 blocks of 2 warps, 1 thread", Isa::Tesla, 8, 64, 1),
+        ("Tesla, 8 blocks of 2 warps, 2 threads", Isa::Tesla, 8, 64, 2),
+        ("GCN raw, 1 wave, 1 thread", Isa::Gcn, 1, 64, 1),
     ] {
-        let mut row = format!("| {what} |");
+        let (mut plain, mut again) = (format!("| {what} |"), format!("| {what}, prepared |"));
         for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
-            let program = Program::load(&code, &options)?;
-            let engine = Engine::new(Config { tier, threads, ..Config::default() })?;
-            let memory = engine.memory()?;
-            let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
-            let launch = Launch {
-                grid: [blocks, 1, 1],
-                block: [block, 1, 1],
-                args: vec![Arg::u32(out as u32)],
-                ..Launch::default()
-            };
-            let run = || -> anyhow::Result<f64> {
-                let start = Instant::now();
-                let report = engine.run(&program, &memory, &launch)?;
-                let time = start.elapsed();
+            let setup = Setup::new(isa, tier, threads, blocks, block)?;
+            plain += &times_of(times, || setup.run())?;
+            let (mut prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+            again += &times_of(times, || {
+                match isa {
+                    Isa::Gcn => prepared.set_user_data(0, &setup.launch.user_data)?,
+                    _ => prepared.set_args(0, &bytes)?,
+                }
+                let report = prepared.run()?;
                 anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
-                Ok(time.as_secs_f64() * 1e6)
-            };
-            for _ in 0..times.div_ceil(5) {
-                run()?;
-            }
-            let mut all = (0..times).map(|_| run()).collect::<anyhow::Result<Vec<f64>>>()?;
-            all.sort_by(f64::total_cmp);
-            row += &format!(" {:.2} / {:.2} |", all[all.len() / 2], all[all.len() * 99 / 100]);
+                Ok(())
+            })?;
         }
-        println!("{row}");
+        println!("{plain}\n{again}");
     }
     Ok(())
+}
+
+/// Dispatches of a frame.
+const DISPATCHES: usize = 5_000;
+/// Frames that are timed.
+const FRAMES: usize = 20;
+
+/// The best and the median of all frames, in milliseconds.
+fn frames_of(mut frame: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<String> {
+    frame()?;
+    let mut all = Vec::new();
+    for _ in 0..FRAMES {
+        let start = Instant::now();
+        frame()?;
+        all.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    all.sort_by(f64::total_cmp);
+    Ok(format!("{:.2} / {:.2}", all[0], all[FRAMES / 2]))
+}
+
+/// Frames of many dispatches, each with arguments of its own, in one thread.
+fn frames() -> anyhow::Result<()> {
+    println!(
+        "\n| {DISPATCHES} dispatches (ms, best / median of {FRAMES}) | Tesla, 1 warp | GCN raw, 1 wave |"
+    );
+    println!("|---|---|---|");
+    let mut rows: [String; 4] = [
+        "| `Engine::run` |".into(),
+        "| `Prepared::run` |".into(),
+        "| `Queue::submit_batch`, the embedder's thread |".into(),
+        "| `Queue::submit_batch`, the engine's thread |".into(),
+    ];
+    for isa in [Isa::Tesla, Isa::Gcn] {
+        let setup = Setup::new(isa, Tier::Auto, 1, 1, if isa == Isa::Gcn { 64 } else { 32 })?;
+        for _ in 0..100 {
+            setup.run()?;
+        }
+        setup.engine.wait_for_compiler();
+        let mut launch = setup.launch.clone();
+        let plain = frames_of(|| {
+            for turn in 0..DISPATCHES as u32 {
+                match isa {
+                    Isa::Gcn => launch.user_data[1] = 0,
+                    _ => launch.dynamic_shared = turn & 1,
+                }
+                let report = setup.engine.run(&setup.program, &setup.memory, &launch)?;
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            Ok(())
+        })?;
+        rows[0] += &format!(" {plain} |");
+        let (mut prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+        let prepared_frames = frames_of(|| {
+            for _ in 0..DISPATCHES {
+                match isa {
+                    Isa::Gcn => prepared.set_user_data(0, &setup.launch.user_data)?,
+                    _ => prepared.set_args(0, &bytes[..4])?,
+                }
+                let report = prepared.run()?;
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            Ok(())
+        })?;
+        rows[1] += &format!(" {prepared_frames} |");
+        for (row, idle) in [(2, Idle::Embedder), (3, Idle::Adaptive)] {
+            let setup = Setup::with(
+                isa,
+                1,
+                if isa == Isa::Gcn { 64 } else { 32 },
+                Config { threads: 1, idle, ..Config::default() },
+            )?;
+            for _ in 0..100 {
+                setup.run()?;
+            }
+            setup.engine.wait_for_compiler();
+            let (prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+            let queue = setup.engine.queue(QueueOptions::new());
+            let frame: Vec<Dispatch<'_>> = (0..DISPATCHES)
+                .map(|_| match isa {
+                    Isa::Gcn => Dispatch::of(&prepared).user_data(0, &setup.launch.user_data),
+                    _ => Dispatch::of(&prepared).args(0, &bytes[..4]),
+                })
+                .collect();
+            let batch = frames_of(|| {
+                let report = queue.submit_batch(&frame)?.wait()?;
+                anyhow::ensure!(report.stats.blocks == DISPATCHES as u64, "{report:?}");
+                Ok(())
+            })?;
+            rows[row] += &format!(" {batch} |");
+        }
+    }
+    rows.iter().for_each(|row| println!("{row}"));
+    Ok(())
+}
+
+/// Programs of the last table.
+const PROGRAMS: u32 = 500;
+
+/// The first launch of many programs.
+fn first() -> anyhow::Result<()> {
+    let (_, options) = tesla()?;
+    let programs = || -> anyhow::Result<Vec<Program>> {
+        (0..PROGRAMS)
+            .map(|number| {
+                let source = SOURCE.replace("add b32 $r3 $r3 $r1", &format!("add b32 $r3 $r3 {number:#x}"));
+                let code = assemble(&source, Target::compute(Chip::G80))?.code;
+                Ok(Program::load(&code, &options)?)
+            })
+            .collect()
+    };
+    println!("\n| first launch of {PROGRAMS} programs (us, median / p99) | interp | jit | auto |");
+    println!("|---|---|---|---|");
+    let mut rows: [String; 2] = ["| as they come |".into(), "| compiled ahead |".into()];
+    let mut ahead_time = Vec::new();
+    for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
+        for (number, row) in rows.iter_mut().enumerate() {
+            let setup = Setup::with(Isa::Tesla, 1, 64, Config { tier, threads: 1, ..Config::default() })?;
+            let programs = programs()?;
+            if number == 1 {
+                let start = Instant::now();
+                let launches = programs.iter().map(|program| (program, &setup.launch));
+                setup.engine.precompile(&setup.memory, launches).wait()?;
+                ahead_time.push(format!("{:.0} ms", start.elapsed().as_secs_f64() * 1e3));
+            }
+            let mut all = Vec::new();
+            for program in &programs {
+                let start = Instant::now();
+                let report = setup.engine.run(program, &setup.memory, &setup.launch)?;
+                all.push(start.elapsed().as_secs_f64() * 1e6);
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            all.sort_by(f64::total_cmp);
+            *row += &format!(" {:.1} / {:.1} |", all[all.len() / 2], all[all.len() * 99 / 100]);
+        }
+    }
+    rows.iter().for_each(|row| println!("{row}"));
+    println!("| compiling all ahead | {} |", ahead_time.join(" | "));
+    Ok(())
+}
+
+fn main() -> anyhow::Result<()> {
+    let times: usize = std::env::args().nth(1).map_or(Ok(10_000), |times| times.parse())?;
+    single(times)?;
+    frames()?;
+    first()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// In the order in which a program needs them.
-const FILES: [&str; 17] = [
+const FILES: [&str; 19] = [
     "version",
     "status",
     "handle",

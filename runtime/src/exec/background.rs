@@ -1,27 +1,47 @@
-//! The engine's compiler thread, which compiles code while launches run.
+//! The engine's compiler threads, which compile code while launches run.
 //!
-//! It starts with the first job and ends with the engine. Then waiting jobs are dropped, and the current one is finished first,
+//! They start with jobs and end with the engine. Then waiting jobs are dropped, and those at work are finished first,
 //! because a code generator cannot be interrupted. A job does not keep its program alive; if the program is gone, the job does
-//! nothing. A child of `fork` has a thread and a queue of its own ([`crate::fork`]) and asks for its code again.
+//! nothing. Jobs that a launch has asked for come before those that were asked for ahead of any launch ([`crate::Compilation`]). A child
+//! of `fork` has threads and a queue of its own ([`crate::fork`]) and asks for its code again.
 
 use crate::fork::PerProcess;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Most waiting jobs. If the queue is full, the caller asks again later.
-const MOST_JOBS: usize = 64;
-
 /// A job: called once, or dropped without being called.
 pub type Job = Box<dyn FnOnce() + Send>;
 
+/// What the engine's settings say of the threads.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How many there are at most.
+    pub threads: usize,
+    /// Their nice value; 0: that of the process.
+    pub nice: i32,
+    /// Most jobs of launches that wait.
+    pub waiting: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { threads: 1, nice: 0, waiting: usize::MAX }
+    }
+}
+
 #[derive(Default)]
 struct Queue {
+    /// What launches have asked for.
     jobs: VecDeque<Job>,
-    /// A job is being done.
-    busy: bool,
+    /// What was asked for ahead of launches.
+    ahead: VecDeque<Job>,
+    /// Jobs of launches that are being done.
+    busy: usize,
+    /// Threads that wait for a job.
+    idle: usize,
     closed: bool,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -31,13 +51,14 @@ struct Shared {
     idle: Condvar,
 }
 
-/// The thread and what waits for it.
+/// The threads and what waits for them.
 #[derive(Default)]
 pub struct Background {
+    limits: Limits,
     shared: PerProcess<Arc<Shared>>,
 }
 
-/// Bytes of the thread's stack, whatever the environment says.
+/// Bytes of a thread's stack, whatever the environment says.
 const STACK_BYTES: usize = 4 << 20;
 
 impl std::fmt::Debug for Background {
@@ -51,22 +72,18 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
 }
 
 impl Background {
-    /// Appends a job if there is room, and returns whether there was. `make` is called only then, under the queue's
+    /// No thread yet.
+    pub fn new(limits: Limits) -> Background {
+        Background { limits, shared: PerProcess::default() }
+    }
+
+    /// Appends a job of a launch if there is room, and returns whether there was. `make` is called only then, under the queue's
     /// lock.
     pub fn push(&self, make: impl FnOnce() -> Job) -> bool {
         let shared = self.shared.get();
         let mut queue = lock(shared);
-        if queue.jobs.len() >= MOST_JOBS {
+        if queue.jobs.len() >= self.limits.waiting || !self.have_thread(shared, &mut queue) {
             return false;
-        }
-        if queue.thread.is_none() {
-            let own = shared.clone();
-            let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
-            match thread.spawn(move || work(&own)) {
-                Ok(thread) => queue.thread = Some(thread),
-                // The system gives no more threads: perhaps it does later.
-                Err(_) => return false,
-            }
         }
         queue.jobs.push_back(make());
         drop(queue);
@@ -74,11 +91,38 @@ impl Background {
         true
     }
 
-    /// Waits until the queue is empty and no job is running.
+    /// Appends a job that no launch waits for. It is given back if the system has no thread for it.
+    pub fn push_ahead(&self, job: Job) -> Result<(), Job> {
+        let shared = self.shared.get();
+        let mut queue = lock(shared);
+        if !self.have_thread(shared, &mut queue) {
+            return Err(job);
+        }
+        queue.ahead.push_back(job);
+        drop(queue);
+        shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// Starts one more thread if all are at work and there may be more. Returns whether there is any.
+    fn have_thread(&self, shared: &Arc<Shared>, queue: &mut Queue) -> bool {
+        let waiting = queue.jobs.len() + queue.ahead.len();
+        if queue.idle <= waiting && queue.threads.len() < self.limits.threads {
+            let (own, nice) = (shared.clone(), self.limits.nice);
+            let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
+            // If the system gives no more threads, it perhaps does later.
+            if let Ok(thread) = thread.spawn(move || work(&own, nice)) {
+                queue.threads.push(thread);
+            }
+        }
+        !queue.threads.is_empty()
+    }
+
+    /// Waits until all jobs of launches are done.
     pub fn wait(&self) {
         let shared = self.shared.get();
         let mut queue = lock(shared);
-        while queue.busy || !queue.jobs.is_empty() {
+        while queue.busy > 0 || !queue.jobs.is_empty() {
             queue = shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -89,40 +133,55 @@ impl Drop for Background {
         let shared = self.shared.get();
         let mut queue = lock(shared);
         queue.closed = true;
-        let (undone, thread) = (std::mem::take(&mut queue.jobs), queue.thread.take());
+        let undone = (std::mem::take(&mut queue.jobs), std::mem::take(&mut queue.ahead));
+        let threads = std::mem::take(&mut queue.threads);
         drop(queue);
         shared.wake.notify_all();
         // Not under the lock, because dropping a job may run arbitrary code.
         drop(undone);
-        if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
-        {
-            // Its panics have been caught.
-            let _ = thread.join();
+        for thread in threads {
+            if thread.thread().id() != std::thread::current().id() {
+                // Its panics have been caught.
+                let _ = thread.join();
+            }
         }
     }
 }
 
-/// The thread's main loop.
-fn work(shared: &Shared) {
+/// Gives the calling thread its nice value. A system that refuses it has the thread run as others do.
+fn be_nice(nice: i32) {
+    if nice != 0 {
+        // On Linux this concerns the calling thread only.
+        let _ = rustix::process::setpriority_process(None, nice);
+    }
+}
+
+/// A thread's main loop.
+fn work(shared: &Shared, nice: i32) {
+    be_nice(nice);
     loop {
         let mut queue = lock(shared);
-        let job = loop {
+        let (job, of_launch) = loop {
             if queue.closed {
                 return;
             }
             if let Some(job) = queue.jobs.pop_front() {
-                break job;
+                break (job, true);
             }
+            if let Some(job) = queue.ahead.pop_front() {
+                break (job, false);
+            }
+            queue.idle += 1;
             queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
         };
-        queue.busy = true;
+        queue.busy += usize::from(of_launch);
         drop(queue);
         // A panic only concerns the job: its `Drop` informs those that wait for it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         let mut queue = lock(shared);
-        queue.busy = false;
-        if queue.jobs.is_empty() {
+        queue.busy -= usize::from(of_launch);
+        if queue.busy == 0 && queue.jobs.is_empty() {
             shared.idle.notify_all();
         }
     }
@@ -147,8 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_bounded_and_what_waits_at_the_end_is_dropped() {
-        let background = Background::default();
+    fn the_queue_is_as_long_as_it_may_be_and_what_waits_at_the_end_is_dropped() {
+        const MOST_JOBS: usize = 64;
+        let background = Background::new(Limits { waiting: MOST_JOBS, ..Limits::default() });
         let (let_go, gate) = mpsc::channel::<()>();
         let (tell, begun) = mpsc::channel();
         let job = move || {
@@ -190,5 +250,37 @@ mod tests {
         background.push(|| Box::new(move || tell.send(1).unwrap()));
         assert_eq!(told.recv(), Ok(1));
         background.wait();
+    }
+
+    #[test]
+    fn jobs_run_on_as_many_threads_as_there_may_be_and_those_of_launches_first() {
+        let background = Background::new(Limits { threads: 3, ..Limits::default() });
+        let together = Arc::new(std::sync::Barrier::new(3));
+        for _ in 0..3 {
+            let together = together.clone();
+            assert!(background.push(|| Box::new(move || drop(together.wait()))));
+        }
+        background.wait();
+        let background = Background::default();
+        let (let_go, gate) = mpsc::channel::<()>();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let tell = |number: u32| -> Job {
+            let order = order.clone();
+            Box::new(move || order.lock().unwrap().push(number))
+        };
+        assert!(background.push(|| Box::new(move || drop(gate.recv()))));
+        assert!(background.push_ahead(tell(2)).is_ok());
+        assert!(background.push(|| tell(1)));
+        let_go.send(()).unwrap();
+        background.wait();
+        assert_eq!(order.lock().unwrap().first(), Some(&1));
+    }
+
+    #[test]
+    fn threads_have_the_nice_value_that_was_asked_for() {
+        let background = Background::new(Limits { nice: 7, ..Limits::default() });
+        let (tell, told) = mpsc::channel();
+        background.push(|| Box::new(move || tell.send(rustix::process::getpriority_process(None)).unwrap()));
+        assert_eq!(told.recv().unwrap().ok(), Some(7));
     }
 }

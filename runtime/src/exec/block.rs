@@ -12,6 +12,8 @@ use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Frame, Warp};
 
+#[path = "block_again.rs"]
+mod again;
 #[path = "block_state.rs"]
 mod state;
 #[path = "together.rs"]

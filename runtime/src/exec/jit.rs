@@ -5,6 +5,7 @@
 //! patterns are checked. A warp that does not have them gets another version, and after several versions one that assumes
 //! nothing. All versions give the same results.
 
+mod ahead;
 mod behind;
 mod firsts;
 mod listing;

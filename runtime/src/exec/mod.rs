@@ -3,7 +3,7 @@
 
 pub(crate) mod background;
 mod barrier;
-mod block;
+pub(crate) mod block;
 mod block_row;
 mod carried;
 mod cpus;
@@ -18,6 +18,7 @@ mod segments;
 pub(crate) mod setup;
 mod start;
 mod stock;
+pub(crate) mod stop;
 pub(crate) mod tiers;
 mod trails;
 pub mod ways;
@@ -28,4 +29,5 @@ pub(crate) use jit::RowFacts;
 pub(crate) use memory::{Local, Word};
 pub use samplers::{BoundSampler, Sampler};
 pub(crate) use schedule::{LaunchState, Outcome, Scheduler, most_blocks};
-pub(crate) use tiers::{Limits, Tiers, Watch};
+pub(crate) use stop::Stop;
+pub(crate) use tiers::{Kept, Limits, Stepper, Tiers, Watch};

@@ -3,17 +3,24 @@
 //! Starting a thread takes longer than a short launch. So a thread starts when a launch first needs it, and ends with the engine.
 //! After a launch it polls for the next one for a moment before it sleeps, because waking it would take as long.
 //!
+//! The same threads serve queues ([`crate::queue`]) while no launch wants them as helpers. What there is to serve, and who is next,
+//! is in [`Lanes`], under the lock of the pool's own queue. If the embedder brings the threads ([`Idle::Embedder`]), they do the same in
+//! [`Pool::work`].
+//!
 //! A child of `fork` has none of these threads: it finds an empty queue and starts its own ([`crate::fork`]). If a thread forks
 //! inside a launch (in an embedder's function that the launch calls), the child has lost the helpers of that launch and does not
 //! wait for them.
 
 use super::cpus::{self, Sleeper, Taken};
+use crate::Idle;
 use crate::fork::{self, PerProcess};
+use crate::queue::{Lanes, QUANTUM, Timer};
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bounds on how long a thread polls before it sleeps: this is the shortest time, [`MOST_LOOK_OUT`] the longest.
@@ -53,12 +60,17 @@ struct Queue {
     wanted: usize,
     /// Threads that sleep.
     asleep: Vec<Sleeper>,
+    /// Threads in [`Pool::work`] that sleep.
+    guests: usize,
+    /// What queues have to run, and what is to be done at a time.
+    lanes: Lanes,
     /// The pool has been dropped.
     closed: bool,
 }
 
 #[derive(Default)]
 struct Shared {
+    idle: OnceLock<Idle>,
     queue: Mutex<Queue>,
     /// Set if the queue may have jobs or is closed. Polled without the lock.
     stirred: AtomicBool,
@@ -71,7 +83,20 @@ const STACK_BYTES: usize = 2 << 20;
 /// Threads that help with launches.
 #[derive(Default)]
 pub struct Pool {
+    /// Most threads for queues.
+    threads: usize,
+    idle: Idle,
     shared: PerProcess<Arc<Shared>>,
+}
+
+thread_local! {
+    /// Whether this is a thread of a pool, or in [`Pool::work`].
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is a thread of a pool, or of the embedder and in [`Pool::work`]. If it waited, work might wait for it.
+pub fn is_at_work() -> bool {
+    AT_WORK.get()
 }
 
 impl std::fmt::Debug for Pool {
@@ -85,6 +110,82 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
+    /// One without threads yet.
+    pub fn new(threads: usize, idle: Idle) -> Pool {
+        Pool { threads, idle, shared: PerProcess::default() }
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        let shared = self.shared.get();
+        shared.idle.get_or_init(|| self.idle);
+        shared
+    }
+
+    /// Whether threads of the embedder do all the work.
+    pub fn is_embedders(&self) -> bool {
+        self.idle == Idle::Embedder
+    }
+
+    /// Changes what queues have to run, and wakes or starts a thread for it if there is something.
+    pub fn with_lanes<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
+        let shared = self.shared();
+        let mut queue = lock(&shared.queue);
+        let result = change(&mut queue.lanes);
+        if !queue.lanes.have_work() && !queue.lanes.have_timers() {
+            return result;
+        }
+        shared.stirred.store(true, Ordering::Release);
+        let sleeps = !queue.asleep.is_empty() || queue.guests > 0;
+        let starts = !sleeps && queue.threads < self.threads && self.idle != Idle::Embedder;
+        queue.threads += usize::from(starts);
+        drop(queue);
+        if sleeps {
+            shared.wake.notify_one();
+        } else if starts && !start_helper(shared) {
+            lock(&shared.queue).threads -= 1;
+        }
+        result
+    }
+
+    /// Works on this thread for as long as `until` says: helps launches and serves queues. Sleeps while there is nothing to do. Ends early
+    /// if `is_enough`, which is asked about every millisecond. Returns whether it has done anything.
+    pub fn work(&self, until: Instant, is_enough: &dyn Fn() -> bool) -> bool {
+        let shared = self.shared();
+        let was = AT_WORK.replace(true);
+        let _end = AtWork(was);
+        let mut worked = false;
+        loop {
+            let mut queue = lock(&shared.queue);
+            match next_task(&mut queue) {
+                Some(task) => {
+                    drop(queue);
+                    worked = true;
+                    if !run_task(shared, task, until, fork::generation()) {
+                        return true;
+                    }
+                    if Instant::now() >= until || is_enough() {
+                        return true;
+                    }
+                }
+                None => {
+                    let now = Instant::now();
+                    if now >= until || is_enough() {
+                        return worked;
+                    }
+                    let mut time = until.saturating_duration_since(now).min(Duration::from_millis(1));
+                    if let Some(next) = queue.lanes.next_timer() {
+                        time = time.min(next.saturating_duration_since(now));
+                    }
+                    shared.stirred.store(false, Ordering::Relaxed);
+                    queue.guests += 1;
+                    let (mut queue, _) =
+                        shared.wake.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
+                    queue.guests -= 1;
+                }
+            }
+        }
+    }
+
     /// Calls `work` on this thread, and on up to `helpers` others that become free before this one is done. Returns
     /// when all calls have ended.
     pub fn run(&self, helpers: usize, work: &Work<'_>) {
@@ -101,12 +202,15 @@ impl Pool {
         // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
         // runs, also when `work` panics, so no reference outlives this call.
         let forever = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
-        let shared = self.shared.get();
+        let shared = self.shared();
         let start = Instant::now();
         let finish = Finish { shared, launch: &launch, helpers, start, process: fork::generation() };
         let mut queue = lock(&shared.queue);
         queue.wanted += helpers;
-        let new = queue.wanted.saturating_sub(queue.threads);
+        let new = match self.idle {
+            Idle::Embedder => 0,
+            _ => queue.wanted.saturating_sub(queue.threads),
+        };
         queue.threads += new;
         queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
         shared.stirred.store(true, Ordering::Release);
@@ -115,9 +219,7 @@ impl Pool {
         drop(queue);
         shared.wake.notify_all();
         for started in 0..new {
-            let own = shared.clone();
-            let thread = std::thread::Builder::new().name("warpjit".into()).stack_size(STACK_BYTES);
-            if thread.spawn(move || help(&own)).is_err() {
+            if !start_helper(shared) {
                 // The system has no more threads, so the existing ones do the work.
                 lock(&shared.queue).threads -= new - started;
                 break;
@@ -174,10 +276,92 @@ impl Drop for Pool {
     }
 }
 
+/// Starts a thread, if the system has one.
+fn start_helper(shared: &Arc<Shared>) -> bool {
+    let own = shared.clone();
+    let thread = std::thread::Builder::new().name("warpjit".into()).stack_size(STACK_BYTES);
+    thread.spawn(move || help(&own)).is_ok()
+}
+
+/// Restores whether the thread is at work.
+struct AtWork(bool);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.set(self.0);
+    }
+}
+
+/// Something to do.
+enum Task {
+    Help(Job),
+    Serve(Arc<crate::queue::QueueState>),
+    Timer(Timer),
+}
+
+/// What is next: launches that wait for helpers, then what is due, then queues.
+fn next_task(queue: &mut Queue) -> Option<Task> {
+    if let Some(job) = queue.jobs.pop_front() {
+        // Counted under the lock, as `Finish` demands.
+        job.launch.running.fetch_add(1, Ordering::AcqRel);
+        return Some(Task::Help(job));
+    }
+    if let Some(timer) = queue.lanes.take_due() {
+        return Some(Task::Timer(timer));
+    }
+    queue.lanes.pick().map(Task::Serve)
+}
+
+/// Does it. Returns whether this process still has the pool: the embedder's function may have forked.
+fn run_task(shared: &Shared, task: Task, until: Instant, process: u64) -> bool {
+    match task {
+        Task::Help(job) => {
+            lock(&job.launch.cpus).add_this_thread();
+            let result = catch_unwind(AssertUnwindSafe(job.work));
+            if process != fork::generation() {
+                // The embedder's function has forked on this thread, so this is the only thread of the child.
+                return false;
+            }
+            let mut panic = lock(&job.launch.panic);
+            if let Err(payload) = result {
+                panic.get_or_insert(payload);
+            }
+            job.launch.running.fetch_sub(1, Ordering::AcqRel);
+            drop(panic);
+            job.launch.ended.notify_all();
+        }
+        Task::Serve(served) => {
+            let start = Instant::now();
+            served.serve(until.min(start + QUANTUM));
+            if process != fork::generation() {
+                return false;
+            }
+            let mut queue = lock(&shared.queue);
+            queue.lanes.served(&served, start.elapsed());
+            let more = queue.lanes.have_work() && !queue.asleep.is_empty();
+            drop(queue);
+            if more {
+                shared.wake.notify_one();
+            }
+        }
+        Task::Timer(timer) => {
+            timer.fire(&mut |served| {
+                lock(&shared.queue).lanes.stir(served);
+            });
+            return process == fork::generation();
+        }
+    }
+    true
+}
+
 /// Polls `is_there`, but no longer than this thread has just worked.
 fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
+    look_out_for(worked.clamp(LEAST_LOOK_OUT, MOST_LOOK_OUT), is_there);
+}
+
+/// Polls `is_there`, but no longer than `time`.
+fn look_out_for(time: Duration, is_there: impl Fn() -> bool) {
     let start = Instant::now();
-    let time = worked.clamp(LEAST_LOOK_OUT, MOST_LOOK_OUT);
     while !is_there() && start.elapsed() < time {
         std::hint::spin_loop();
     }
@@ -186,46 +370,51 @@ fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
 /// The main loop of a helper.
 fn help(shared: &Shared) {
     let process = fork::generation();
+    AT_WORK.set(true);
+    let idle = shared.idle.get().copied().unwrap_or_default();
     let mut worked = None;
     loop {
         let mut queue = lock(&shared.queue);
-        let job = loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                break job;
+        let task = loop {
+            if let Some(task) = next_task(&mut queue) {
+                break task;
             }
             if queue.closed {
                 return;
             }
             shared.stirred.store(false, Ordering::Relaxed);
-            if let Some(worked) = worked.take().filter(|_| queue.threads < cpus::count()) {
+            let polls = match (idle, worked.take()) {
+                (Idle::Spin(time), Some(_)) => Some(time),
+                (Idle::Adaptive, worked) => {
+                    let worked: Option<Duration> = worked.filter(|_| queue.threads < cpus::count());
+                    worked.map(|worked| worked.clamp(LEAST_LOOK_OUT, MOST_LOOK_OUT))
+                }
+                _ => None,
+            };
+            if let Some(time) = polls {
                 drop(queue);
-                look_out(worked, || shared.stirred.load(Ordering::Acquire));
+                look_out_for(time, || shared.stirred.load(Ordering::Acquire));
                 queue = lock(&shared.queue);
                 continue;
             }
             queue.asleep.push(Sleeper::this_thread());
-            queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = match queue.lanes.next_timer() {
+                None => shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                Some(next) => {
+                    let time = next.saturating_duration_since(Instant::now());
+                    shared.wake.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
             if let Some(at) = queue.asleep.iter().position(Sleeper::is_this_thread) {
                 queue.asleep.swap_remove(at).awake();
             }
         };
-        job.launch.running.fetch_add(1, Ordering::AcqRel);
         drop(queue);
         let start = Instant::now();
-        lock(&job.launch.cpus).add_this_thread();
-        let result = catch_unwind(AssertUnwindSafe(job.work));
-        if process != fork::generation() {
-            // The embedder's function has forked on this thread, so this is the only thread of the child.
+        if !run_task(shared, task, start + QUANTUM, process) {
             return;
         }
         worked = Some(start.elapsed());
-        let mut panic = lock(&job.launch.panic);
-        if let Err(payload) = result {
-            panic.get_or_insert(payload);
-        }
-        job.launch.running.fetch_sub(1, Ordering::AcqRel);
-        drop(panic);
-        job.launch.ended.notify_all();
     }
 }
 

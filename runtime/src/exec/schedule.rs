@@ -14,7 +14,8 @@ use super::block_row::{self, NextBlock, RowRunner};
 use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
-use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
+use super::stop::Stop;
+use super::tiers::{Counts, Kept, Patience, Stepper, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
@@ -53,6 +54,8 @@ pub struct Outcome {
     pub last: Option<Box<RunningBlock>>,
     /// Whether the launch was cancelled before it ended.
     pub cancelled: bool,
+    /// What the thread that ended last leaves for the next launch ([`Scheduler::lend`]).
+    pub kept: Option<Kept>,
     /// The state of the launch, if it was stopped to be saved.
     pub saved: Option<LaunchState>,
 }
@@ -109,8 +112,14 @@ pub struct Scheduler<'a> {
     memory: &'a Memory,
     background: &'a Background,
     cancel: Option<&'a CancelToken>,
+    /// What else stops the launch.
+    stop: Stop<'a>,
     progress: Option<&'a Progress>,
     threads: usize,
+    /// Whether threads come and go, and none waits for others ([`Scheduler::serve`]).
+    served: bool,
+    /// What an earlier launch of the same kernel has left, for the first thread.
+    lent: Mutex<Option<Lent>>,
     /// Whether grid-row code may be used.
     rows: bool,
     /// Makes the tiers that run blocks lane by lane, if that is allowed; `lanes` holds the result.
@@ -139,6 +148,9 @@ pub struct Scheduler<'a> {
     /// The process that it was made in.
     process: u64,
 }
+
+/// What a launch leaves for the next one of the same kernel: a stepper's storage, and a block that can be reset.
+pub type Lent = (Kept, Option<Box<RunningBlock>>);
 
 /// A block to start.
 enum Fresh {
@@ -221,8 +233,11 @@ impl<'a> Scheduler<'a> {
             memory,
             background,
             cancel: None,
+            stop: Stop::default(),
             progress: None,
             threads,
+            served: false,
+            lent: Mutex::new(None),
             rows: false,
             make_lanes: None,
             lanes: OnceLock::new(),
@@ -306,6 +321,16 @@ impl<'a> Scheduler<'a> {
         self.cancel = cancel;
     }
 
+    /// Lets also this stop the launch.
+    pub fn stop_by(&mut self, stop: Stop<'a>) {
+        self.stop = stop;
+    }
+
+    /// Lends a thread what an earlier launch of the same kernel has left.
+    pub fn lend(&mut self, lent: Lent) {
+        self.lent = Mutex::new(Some(lent));
+    }
+
     /// Reports how far the launch is.
     pub fn tell(&mut self, progress: Option<&'a Progress>) {
         self.progress = progress;
@@ -314,22 +339,56 @@ impl<'a> Scheduler<'a> {
     /// Runs all blocks, or until it is paused.
     pub fn run(mut self, pool: &Pool, watch: Watch) -> Outcome {
         let saved = loop {
-            pool.run(self.threads - 1, &|| self.work(watch));
+            pool.run(self.threads - 1, &|| self.work(watch, None));
             match self.look_at_pause(watch) {
                 Paused::No => break None,
                 Paused::GoOn => {}
                 Paused::Here(state) => break Some(state),
             }
         };
-        let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcome.blocks = self.done.0.into_inner();
-        outcome.cancelled = self.cancelled.into_inner();
-        outcome.saved = saved;
+        Outcome { saved, ..self.outcome() }
+    }
+
+    /// What has come of it, once all threads are out.
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = std::mem::take(&mut *outcome);
+        outcome.blocks = self.done.0.load(Ordering::Relaxed);
+        outcome.cancelled = self.cancelled.load(Ordering::Relaxed);
         outcome
     }
 
+    /// For a launch in a queue: lets threads come and go.
+    pub fn be_served(&mut self) {
+        self.served = true;
+    }
+
+    /// Most threads that may serve at a time.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs blocks on this thread until `until`, or as long as it finds some. Unlike in [`Scheduler::run`], it waits for no other
+    /// thread.
+    pub fn serve(&self, watch: Watch, until: Instant) {
+        self.work(watch, Some(until));
+    }
+
+    /// Whether another thread would find something to do.
+    pub fn has_work(&self) -> bool {
+        if self.limited && self.waiting.load(Ordering::Relaxed) == 0 && !self.plan.segments.have_room() {
+            return false;
+        }
+        self.waiting.load(Ordering::Relaxed) > 0 || !self.all_have_started()
+    }
+
+    /// Whether all blocks have ended. Threads may still be on their way out.
+    pub fn is_over(&self) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).over
+    }
+
     fn is_cancelled(&self) -> bool {
-        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) || self.stop.is_asked() {
             self.cancelled.store(true, Ordering::Relaxed);
             return true;
         }
@@ -341,8 +400,16 @@ impl<'a> Scheduler<'a> {
         index > self.faulted.load(Ordering::Relaxed) || self.is_cancelled()
     }
 
+    /// Lets a thread leave that is served: gives back the blocks that it has claimed and not started.
+    fn go(&self, stock: &mut Stock) {
+        self.give_up(std::mem::replace(&mut stock.blocks, 0..0));
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.busy -= 1;
+        queue.over |= queue.busy == 0 && queue.suspended.is_empty() && self.all_have_started();
+    }
+
     /// The main loop of one thread.
-    fn work(&self, watch: Watch) {
+    fn work(&self, watch: Watch, until: Option<Instant>) {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if queue.over {
@@ -351,7 +418,16 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut vectors = self.means(self.tiers, watch);
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut vectors = match lent {
+            Some((kept, spare)) => {
+                let (plan, memory, cancel) = (self.plan, self.memory, self.cancel);
+                let stepper = Stepper::again(kept, self.tiers, plan, memory, self.background, cancel, watch);
+                Means { tiers: self.tiers, stepper, spare }
+            }
+            None => self.means(self.tiers, watch),
+        };
         let mut lanes: Option<Means<'_>> = None;
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
@@ -366,12 +442,19 @@ impl<'a> Scheduler<'a> {
             together: 0,
             alone: 0,
         };
+        let mut turns = 0;
         loop {
+            // At least one, so that the launch gets on however late the thread is.
+            if turns > 0 && is_late() {
+                self.go(&mut fresh);
+                break;
+            }
+            turns += 1;
             let way = self.way();
             match &mut rows.wait {
                 _ if way == Way::Lanes => {}
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
-                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done);
+                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done, &is_late);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
@@ -420,8 +503,11 @@ impl<'a> Scheduler<'a> {
         let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let spare = vectors.spare;
-        for stepper in [Some(vectors.stepper), lanes.map(|lanes| lanes.stepper)].into_iter().flatten() {
-            outcome.counts.add(&stepper.into_counts());
+        let (kept, counts) = vectors.stepper.leave();
+        outcome.kept = Some(kept);
+        outcome.counts.add(&counts);
+        if let Some(lanes) = lanes {
+            outcome.counts.add(&lanes.stepper.leave().1);
         }
         outcome.counts.samples.add(&samples);
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
@@ -517,6 +603,7 @@ impl<'a> Scheduler<'a> {
         rows: &mut Rows,
         steps: &mut (u64, u64),
         done: &mut u64,
+        is_late: &dyn Fn() -> bool,
     ) {
         loop {
             if self.plan.may_pause && self.count_and_ask() {
@@ -568,7 +655,7 @@ impl<'a> Scheduler<'a> {
                 rows.wait = None;
                 return;
             }
-            if self.waiting.load(Ordering::Relaxed) > 0 {
+            if self.waiting.load(Ordering::Relaxed) > 0 || is_late() {
                 return;
             }
         }
@@ -693,6 +780,12 @@ impl<'a> Scheduler<'a> {
                 }
             }
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if no_room && self.served {
+                // This thread leaves; those that have the room go on.
+                drop(queue);
+                self.go(stock);
+                return None;
+            }
             if no_room {
                 // The room is taken by blocks that run or have been suspended meanwhile. This thread still has a block
                 // to start, so it counts as busy.
@@ -703,11 +796,18 @@ impl<'a> Scheduler<'a> {
                 continue;
             }
             // Nothing to do now, but other threads may still suspend a block.
+            if self.served && self.has_left.load(Ordering::Relaxed) {
+                // Another thread has just left.
+                continue;
+            }
             queue.busy -= 1;
             if queue.busy == 0 && queue.suspended.is_empty() {
                 queue.over = true;
                 drop(queue);
                 self.wake.notify_all();
+                return None;
+            }
+            if self.served {
                 return None;
             }
             while queue.suspended.is_empty() && queue.busy > 0 {

@@ -31,7 +31,7 @@ pub struct Segments {
     noted: Option<[u8; BYTES]>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Segment {
     name: &'static str,
     address: u64,
@@ -115,9 +115,20 @@ impl Segments {
         Ok(Segments { list, slots: slots.collect(), ring_blocks, ..Segments::default() })
     }
 
+    /// The same segments, not mapped.
+    pub fn again(&self) -> Segments {
+        let (list, slots) = (self.list.clone(), self.slots.clone());
+        Segments { list, slots, ring_blocks: self.ring_blocks, ..Segments::default() }
+    }
+
     /// Puts bytes into a segment, which grows as needed. Not for segments that are divided among warps.
     pub fn put(&mut self, segment: u8, offset: usize, bytes: &[u8]) {
         put(&mut self.list, usize::from(segment), offset, bytes);
+    }
+
+    /// What a segment contains at the start.
+    pub fn initial(&self, segment: u8) -> Option<&[u8]> {
+        self.list.get(usize::from(segment)).map(|segment| segment.contents.as_slice())
     }
 
     /// Whether any segment is divided among warps.
@@ -150,14 +161,15 @@ impl Segments {
         give_up: &dyn Fn() -> bool,
     ) -> Result<bool, Error> {
         let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
-        let mapped = self.list.iter_mut().filter(|segment| !segment.ring);
+        let mapped = self.list.iter().filter(|segment| !segment.ring);
         let wanted = mapped.map(|segment| {
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
-            let contents = std::mem::take(&mut segment.contents);
+            // The launch may be run again.
+            let contents = segment.contents.clone();
             Lease { name: segment.name, address: segment.address, bytes: bytes.max(1), access, contents }
         });
         self.leased = memory.lease(wanted.collect(), give_up)?;

@@ -10,9 +10,15 @@ use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space, TextureTables};
+
+#[path = "arguments.rs"]
+mod arguments;
+
+pub use arguments::{UserWords, user_words};
 
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;
@@ -26,12 +32,12 @@ const SHARED_ARG_ALIGN: u64 = 16;
 
 /// A const bank of [`CONST_BYTES`] plus [`SLACK_BYTES`]. Most banks are empty and share one static array, without a
 /// reference count, because launches are short.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Bank {
     /// Zeros.
     Empty,
-    /// Contents.
-    Filled(Vec<u8>),
+    /// Contents, which clones of a prepared launch share until one writes to them.
+    Filled(Arc<Vec<u8>>),
 }
 
 impl Bank {
@@ -41,7 +47,7 @@ impl Bank {
             return Bank::Empty;
         }
         bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
-        Bank::Filled(bytes)
+        Bank::Filled(Arc::new(bytes))
     }
 
     /// The contents with the slack.
@@ -134,6 +140,8 @@ pub struct Plan {
     pub max_steps: u64,
     /// The batch, if the program is of a graphics stage. Then blocks are single warps.
     pub stage: Option<StageRun>,
+    /// Bytes of the arguments.
+    args_bytes: usize,
     /// Whether somebody may ask that the launch stop to be saved ([`Launch::save`]).
     pub may_pause: bool,
 }
@@ -337,6 +345,7 @@ impl Plan {
             samplers: Samplers::default(),
             max_steps: launch.max_steps,
             stage,
+            args_bytes: args.len(),
             may_pause: launch.save.is_some(),
         };
         let mut banks = consts;

@@ -2,6 +2,8 @@
 //! regions: it enters them, and executes their terminators on the warp's divergence stack.
 
 use super::background::Background;
+use super::block::RunningBlock;
+use super::block_row;
 use super::carried;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
@@ -165,6 +167,20 @@ impl Tiers {
         self.jit.as_ref().map_or_else(Listings::default, |jit| jit.listings())
     }
 
+    /// Compiles what a launch of such a block needs, if code is compiled at all. `false`: it was cancelled.
+    pub fn compile_ahead(&self, plan: &Plan, block: &RunningBlock, cancel: &CancelToken) -> bool {
+        let Some(jit) = &self.jit else { return true };
+        let warps: Vec<&Warp> = block.warps().collect();
+        let several = plan.blocks.end - plan.blocks.start > 1;
+        let first = (several && block_row::may_run(plan, self))
+            .then(|| RunningBlock::unprepared(plan, self, plan.blocks.start));
+        let frames = first.as_ref().map_or_else(Vec::new, |block| block.frames());
+        let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
+        let (shared, whole) = (plan.shared.len(), plan.all_lanes());
+        let look = BlockLook { frames: &words, shared, whole, threads: plan.size };
+        jit.compile_ahead(&warps, first.is_some().then_some(look), Some(cancel))
+    }
+
     /// The kernel as the interpreter runs it.
     pub fn code(&self) -> &Code {
         &self.code
@@ -209,6 +225,13 @@ impl Tiers {
     pub fn save_behind(&self, background: &Background) {
         if let Some(jit) = &self.jit {
             jit.save_behind(background);
+        }
+    }
+
+    /// Saves new code to the cache on this thread, if there is a cache.
+    pub fn save_now(&self) {
+        if let Some(jit) = self.jit.as_ref().filter(|jit| jit.is_unsaved()) {
+            jit.save();
         }
     }
 
@@ -442,6 +465,39 @@ pub struct Stepper<'a> {
     ended: Option<Box<RawFault>>,
 }
 
+/// What a [`Stepper`] leaves for the next launch of the same kernel with the same [`Watch`]: storage, and what it has learnt of
+/// the code. It names nothing of the launch that it was used for, until [`Stepper::again`] sets that anew.
+pub struct Kept {
+    scratch: Scratch,
+    context: Box<Context>,
+    entries: Vec<Entry>,
+    calls: Vec<Call>,
+    trails: Trails,
+}
+
+// SAFETY: the context's pointers are only used by compiled code, which a `Stepper` enters after `Stepper::again` has set them; the
+// calls are an empty list.
+unsafe impl Send for Kept {}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kept")
+    }
+}
+
+impl Kept {
+    /// Nothing learnt yet.
+    pub fn new(tiers: &Tiers) -> Kept {
+        Kept {
+            scratch: Scratch::new(&tiers.code),
+            context: Box::new(Context::new()),
+            entries: vec![Entry::default(); tiers.kernel.func.blocks.len()],
+            calls: Vec::new(),
+            trails: Trails::default(),
+        }
+    }
+}
+
 impl<'a> Stepper<'a> {
     /// Makes one for a thread of a launch.
     pub fn new(
@@ -452,16 +508,29 @@ impl<'a> Stepper<'a> {
         cancel: Option<&'a CancelToken>,
         watch: Watch,
     ) -> Self {
-        let mut scratch = Scratch::new(&tiers.code);
+        Stepper::again(Kept::new(tiers), tiers, plan, memory, background, cancel, watch)
+    }
+
+    /// Makes one from what another one has left, which was for the same tiers.
+    pub fn again(
+        kept: Kept,
+        tiers: &'a Tiers,
+        plan: &'a Plan,
+        memory: &'a Memory,
+        background: &'a Background,
+        cancel: Option<&'a CancelToken>,
+        watch: Watch,
+    ) -> Self {
+        let Kept { mut scratch, mut context, entries, calls, trails } = kept;
         scratch.max_steps = plan.max_steps;
         scratch.stats = watch.count.then(Box::default);
         scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
-        let mut context = Box::new(Context::new());
         context.global_base = memory.base();
         context.window_high = !(memory.window_bytes() - 1);
         context.global_high = if tiers.translates { 0 } else { context.window_high };
-        if let Some(upper) = memory.upper_base() {
-            context.map_upper(upper);
+        match memory.upper_base() {
+            Some(upper) => context.map_upper(upper),
+            None => context.unmap_upper(),
         }
         context.near_guards = memory.has_near_guards().into();
         context.page_table = memory.page_table();
@@ -472,7 +541,6 @@ impl<'a> Stepper<'a> {
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();
         }
-        let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
@@ -496,12 +564,33 @@ impl<'a> Stepper<'a> {
             lanes: (0, 0),
             last,
             credit,
-            calls: Vec::new(),
+            calls,
             long_calls: Vec::new(),
-            trails: Trails::default(),
+            trails,
             last_call: 0,
             ended: None,
         }
+    }
+
+    /// What was counted, and what is worth keeping for the next launch.
+    pub fn leave(mut self) -> (Kept, Counts) {
+        let (threads, lanes) = (self.threads, self.lanes);
+        let interp = self.scratch.stats.take().map_or_else(Default::default, |stats| *stats);
+        let profile = self.scratch.profile.take();
+        let counts = Counts { interp, threads, lanes, profile, ..Counts::default() };
+        self.calls.clear();
+        let Stepper { scratch, context, entries, calls, trails, .. } = self;
+        (Kept { scratch, context, entries, calls, trails }, counts)
+    }
+
+    /// What was counted.
+    pub fn into_counts(self) -> Counts {
+        self.leave().1
+    }
+
+    /// How many thread instructions were executed by the interpreter and by compiled code.
+    pub fn threads(&self) -> (u64, u64) {
+        self.threads
     }
 
     /// Interprets the warp's current block of code.
@@ -910,12 +999,5 @@ impl<'a> Stepper<'a> {
     /// Guest address of the terminator that was executed last.
     pub fn last_pc(&self) -> u32 {
         self.tiers.kernel.func.blocks.get(self.last.index()).map_or(0, |data| data.term_pc)
-    }
-
-    /// What was counted.
-    pub fn into_counts(self) -> Counts {
-        let interp = self.scratch.stats.map_or_else(Default::default, |stats| *stats);
-        let (threads, lanes) = (self.threads, self.lanes);
-        Counts { interp, threads, lanes, profile: self.scratch.profile, ..Counts::default() }
     }
 }

@@ -425,6 +425,12 @@ impl Memory {
         self.0.space.use_it()
     }
 
+    /// Keeps what a launch relies on in place, for a launch that outlives a call.
+    pub(crate) fn hold(&self) -> Held {
+        self.0.space.begin_use();
+        Held(self.clone())
+    }
+
     /// Size of the window: [`WINDOW_BYTES`], or a smaller power of two if the host has no room for it or the options say so.
     pub fn window_bytes(&self) -> u64 {
         self.0.space.window_bytes()
@@ -458,6 +464,16 @@ impl Memory {
     /// each [`PAGE_BYTES`], then two more without rights.
     pub fn page_table(&self) -> *const u8 {
         self.0.space.window_pages().as_ptr().cast()
+    }
+}
+
+/// A memory that a launch uses ([`Memory::hold`]).
+#[derive(Debug)]
+pub(crate) struct Held(Memory);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.0.space.end_use();
     }
 }
 

@@ -219,6 +219,16 @@ impl Space {
         InUse(&self.users)
     }
 
+    /// The same, without a borrow: [`Space::end_use`] ends it.
+    pub fn begin_use(&self) {
+        std::mem::forget(self.use_it());
+    }
+
+    /// Ends what [`Space::begin_use`] began.
+    pub fn end_use(&self) {
+        drop(InUse(&self.users));
+    }
+
     /// Whether nobody uses the space now, except its owner who changes it.
     pub fn is_idle(&self) -> bool {
         self.users.load(Ordering::SeqCst) == 0

@@ -10,6 +10,7 @@
 mod collect;
 mod fill;
 mod interface;
+mod owned;
 mod picture;
 mod run;
 
@@ -20,6 +21,8 @@ pub use warpjit_frontend::stage::{
     ExportTarget, InputArea, InputPlace, LaneWord, OutputArea, OutputPlace, Per, StageInput, StageInterface,
     StageLayout, StageOutput,
 };
+
+pub use owned::{OwnedBatch, OwnedRows, OwnedWork};
 
 pub(crate) use interface::StageProgram;
 pub(crate) use picture::Canvas;

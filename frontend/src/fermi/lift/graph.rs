@@ -29,8 +29,9 @@ impl Source for Program<'_> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        self.code.depend(pc, 8);
-        let (raw, _) = fetch::<Fermi>(&self.code.bytes(pc), 0).ok()?;
+        let fetched = fetch::<Fermi>(&self.code.bytes(pc), 0).ok();
+        self.code.depend(pc, fetched.map_or(8, |(_, len)| len.into()));
+        let (raw, _) = fetched?;
         let inst = decode_word(raw, pc, self.chip).ok()?;
         // Long instructions are aligned; each group of 64 bytes of GK104 begins with its hints, which stand
         // nowhere else.

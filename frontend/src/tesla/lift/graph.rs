@@ -75,15 +75,16 @@ impl Program<'_> {
 
 /// The instruction at `pc`, if the hardware would find one there.
 fn decode_at(code: &Code<'_>, pc: u32, options: &Options<'_>) -> Option<Inst> {
-    // Whether an instruction begins there depends on the word before.
-    code.depend(pc & !7, 8);
+    if pc % 8 == 4 {
+        // Whether an instruction begins there depends on the word before.
+        code.depend(pc - 4, 4);
+    }
+    let fetched = fetch::<Tesla>(&code.bytes(pc), 0).ok();
+    code.depend(pc, fetched.map_or(8, |(_, len)| len.into()));
     if !is_start(code, pc) {
         return None;
     }
-    if pc % 8 == 4 && code.bytes(pc).first().is_some_and(|byte| byte & 1 != 0) {
-        code.depend(pc, 8);
-    }
-    let (raw, _) = fetch::<Tesla>(&code.bytes(pc), 0).ok()?;
+    let (raw, _) = fetched?;
     let inst = match decode_word(raw, pc, options.target) {
         Ok(inst) => inst,
         Err(DecodeError::Undefined { raw, .. }) => {

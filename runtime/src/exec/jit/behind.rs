@@ -96,7 +96,12 @@ impl Jit {
             Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
         versions.set_queued(queued);
-        later
+        if queued {
+            return later;
+        }
+        // The queue is as long as it may be: nothing is dropped, so this thread does it.
+        drop(versions);
+        self.region(warp, None).map_or(later, Ready::Code)
     }
 
     /// Requests grid-row code for the lane patterns of a block's frames. Returns whether the queue had room.

@@ -359,7 +359,10 @@ impl Jit {
             Make::Behind(background) if may && self.pieces_have_code(at, cancel) => {
                 let queued = self.compile_rows_behind(at, look, background);
                 versions.set_queued(queued);
-                return found;
+                if queued {
+                    return found;
+                }
+                // The queue is as long as it may be: this thread does it.
             }
             _ => return found,
         }

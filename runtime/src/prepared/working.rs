@@ -1,0 +1,739 @@
+//! What a thread needs to run a prepared launch: the plan, the code, and for each way to run a stepper's storage and a block.
+
+use super::wide::{Owned, lanes_of};
+use super::{Consts, Template, Wide, number};
+use crate::engine;
+use crate::exec::block::{RunningBlock, Turn};
+use crate::exec::setup::{Plan, UserWords, user_words};
+use crate::exec::tiers::Patience;
+use crate::exec::ways::Way;
+use crate::exec::{BlockFault, Kept, Outcome, Scheduler, Stepper, Stop, Tiers, Watch, most_blocks};
+use crate::fork::Section;
+use crate::memory::Held;
+use crate::program::Variant;
+use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// One way to run: lanes in vectors, or one lane after another.
+struct Means {
+    tiers: Arc<Tiers>,
+    /// Where its frames have user data.
+    user: Vec<UserWords>,
+    kept: Option<Kept>,
+    /// A block that can be reset for the next run.
+    block: Option<Box<RunningBlock>>,
+    /// Whether user data has changed since the block was set up.
+    stale: bool,
+}
+
+impl Means {
+    fn new(tiers: Arc<Tiers>) -> Means {
+        let user = user_words(tiers.function());
+        Means { tiers, user, kept: None, block: None, stale: false }
+    }
+}
+
+/// A run that has begun.
+struct Running {
+    start: Instant,
+    /// Compile times at the start.
+    before: (Duration, Duration),
+    held: Held,
+    /// Its only block, if it is suspended, and which way it goes.
+    block: Option<(Box<RunningBlock>, Way)>,
+    /// Thread instructions so far.
+    threads: (u64, u64),
+    /// Whether somebody asked to stop.
+    stopped: bool,
+}
+
+/// How a run has begun.
+pub(crate) enum Begun {
+    /// It runs.
+    Yes,
+    /// It was cancelled before.
+    Cancelled,
+    /// Another launch has the addresses of its segments.
+    Later,
+}
+
+/// See the module.
+pub(crate) struct Working {
+    template: Arc<Template>,
+    variant: Variant,
+    /// No warp reaches the launch's limit of steps.
+    unlimited: bool,
+    plan: Arc<Plan>,
+    vectors: Means,
+    lanes: Option<Means>,
+    most_user: usize,
+    consts_version: u64,
+    /// The const banks as dispatches take them along.
+    snapshot: OnceLock<Arc<Consts>>,
+    /// Whether the only block may run without a scheduler.
+    may_be_alone: bool,
+    running: Option<Running>,
+}
+
+/// The settings of a launch in its memory as it is now.
+fn variant_of(template: &Template, checked: bool) -> (Variant, bool) {
+    let Template { engine, program, memory, launch, .. } = template;
+    let mut variant = Variant::new(engine.config(), launch, memory.needs_translation());
+    variant.checked_memory = checked;
+    variant.ignored_bits = memory.ignored_bits();
+    let unlimited = program.ends_within(launch.max_steps);
+    variant.exact_steps &= !unlimited || engine.config().count;
+    (variant, unlimited)
+}
+
+/// Answers the polls of a block that runs alone.
+struct Asked<'a> {
+    cancel: Option<&'a CancelToken>,
+    stop: Stop<'a>,
+    stopped: Cell<bool>,
+}
+
+impl Patience for Asked<'_> {
+    fn stop(&self) -> bool {
+        let stops = self.cancel.is_some_and(CancelToken::is_cancelled) || self.stop.is_asked();
+        if stops {
+            self.stopped.set(true);
+        }
+        stops
+    }
+
+    fn is_late(&self) -> bool {
+        false
+    }
+}
+
+impl Working {
+    pub fn new(template: Arc<Template>) -> Result<Working, Error> {
+        crate::vm::on_enough_stack(|| {
+            let checked = template.engine.config().checked_memory || template.memory.needs_checks();
+            Working::made(template, checked)
+        })
+    }
+
+    fn made(template: Arc<Template>, checked: bool) -> Result<Working, Error> {
+        let _section = Section::enter();
+        let Template { engine, program, launch, .. } = &*template;
+        let (variant, unlimited) = variant_of(&template, checked);
+        let tiers = program.tiers(variant, engine.config(), launch.cancel.as_ref())?;
+        let mut plan = Plan::new(&program.needs(), tiers.function(), launch, None)?;
+        if unlimited {
+            plan.max_steps = 0;
+        }
+        let vectors = Means::new(tiers);
+        let known = program.needs().known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+        let most_user = vectors.user.iter().map(|words| words.number + 1).chain(known).max().unwrap_or(0);
+        let Config { observe, count, .. } = engine.config();
+        let may_be_alone = !launch.capture_registers
+            && !launch.capture_shared
+            && !count
+            && observe.sample_rate == 0
+            && !observe.count
+            && !observe.listings;
+        let working = Working {
+            variant,
+            unlimited,
+            plan: Arc::new(plan),
+            vectors,
+            lanes: None,
+            most_user,
+            consts_version: 0,
+            snapshot: OnceLock::new(),
+            may_be_alone,
+            running: None,
+            template: template.clone(),
+        };
+        working.check_captures()?;
+        Ok(working)
+    }
+
+    fn check_captures(&self) -> Result<(), Error> {
+        let (launch, plan) = (&self.template.launch, &self.plan);
+        let one = plan.blocks.end - plan.blocks.start == 1;
+        if launch.capture_registers && (!one || plan.warps != 1) {
+            return Err(Error::Launch("registers can be captured of one warp only".into()));
+        }
+        if launch.capture_shared && !one {
+            return Err(Error::Launch("shared memory can be captured of one block only".into()));
+        }
+        Ok(())
+    }
+
+    /// One with the same arguments.
+    pub fn another(&self) -> Working {
+        let mut plan = self.plan.again();
+        if self.unlimited {
+            plan.max_steps = 0;
+        }
+        Working {
+            template: self.template.clone(),
+            variant: self.variant,
+            unlimited: self.unlimited,
+            plan: Arc::new(plan),
+            vectors: Means::new(self.vectors.tiers.clone()),
+            lanes: None,
+            most_user: self.most_user,
+            consts_version: self.consts_version,
+            snapshot: OnceLock::new(),
+            may_be_alone: self.may_be_alone,
+            running: None,
+        }
+    }
+
+    pub fn template(&self) -> &Arc<Template> {
+        &self.template
+    }
+
+    /// Replaces what the launch is of; everything but its token and its callback must be the same.
+    pub fn set_template(&mut self, template: Arc<Template>) {
+        self.template = template;
+    }
+
+    /// The plan, while nothing runs. Callers take no clone that lasts longer than a run.
+    fn plan(&mut self) -> Result<&mut Plan, Error> {
+        Arc::get_mut(&mut self.plan).ok_or_else(|| Error::Launch("the prepared launch is running".into()))
+    }
+
+    pub fn grid(&self) -> [u32; 3] {
+        self.plan.grid
+    }
+
+    pub fn check_grid(&self, grid: [u32; 3]) -> Result<(), Error> {
+        self.plan.check_grid(&self.template.program.needs(), grid)
+    }
+
+    pub fn blocks(&self) -> Range<u64> {
+        self.plan.blocks.clone()
+    }
+
+    pub fn args_bytes(&self) -> usize {
+        self.plan.args_bytes()
+    }
+
+    pub fn read_args(&self, out: &mut Vec<u8>) {
+        self.plan.read_args(&self.template.program.needs(), out);
+    }
+
+    pub fn user_data(&self) -> &[u32] {
+        self.plan.user_data()
+    }
+
+    pub fn most_user(&self) -> usize {
+        self.most_user
+    }
+
+    /// The const banks, to give them to another one of the same launch; `None`: those of the launch itself.
+    pub fn consts(&self) -> Option<Arc<Consts>> {
+        let make = || Arc::new(Consts { version: self.consts_version, banks: self.plan.consts.clone() });
+        (self.consts_version != 0).then(|| self.snapshot.get_or_init(make).clone())
+    }
+
+    /// Sets everything that a dispatch says.
+    pub fn apply(
+        &mut self,
+        (args, user_data): (&[u8], &[u32]),
+        (grid, blocks): ([u32; 3], &Range<u64>),
+        consts: Option<&Arc<Consts>>,
+    ) -> Result<(), Error> {
+        match consts {
+            Some(consts) if consts.version != self.consts_version => {
+                self.plan()?.consts.clone_from(&consts.banks);
+                self.consts_version = consts.version;
+                // What a launch puts there itself.
+                let (grid, blocks) = (self.plan.grid, self.plan.blocks.clone());
+                let template = self.template.clone();
+                self.plan()?.set_grid(&template.program.needs(), grid, Some(blocks))?;
+            }
+            None if self.consts_version != 0 => *self = Working::new(self.template.clone())?,
+            _ => {}
+        }
+        self.set_grid(grid, Some(blocks.clone()))?;
+        self.set_args(0, args)?;
+        self.set_user_data(0, user_data)
+    }
+
+    pub fn set_args(&mut self, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+        let template = self.template.clone();
+        self.plan()?.set_args(&template.program.needs(), offset, bytes)
+    }
+
+    pub fn set_user_data(&mut self, first: usize, words: &[u32]) -> Result<(), Error> {
+        let most = self.most_user;
+        let known = self.plan.user_data().get(first..first.saturating_add(words.len()));
+        if known == Some(words) {
+            return Ok(());
+        }
+        let template = self.template.clone();
+        self.plan()?.set_user_data(&template.program.needs(), first, words, most)?;
+        self.vectors.stale = true;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.stale = true;
+        }
+        Ok(())
+    }
+
+    pub fn set_const(&mut self, bank: u32, offset: u32, bytes: &[u8]) -> Result<(), Error> {
+        let template = self.template.clone();
+        self.snapshot = OnceLock::new();
+        self.plan()?.set_const(&template.program.needs(), bank, offset, bytes)?;
+        self.consts_version = number();
+        Ok(())
+    }
+
+    pub fn set_grid(&mut self, grid: [u32; 3], blocks: Option<Range<u64>>) -> Result<(), Error> {
+        if grid != self.plan.grid {
+            // Frames may hold what depends on the grid.
+            self.forget_blocks();
+        } else if blocks.as_ref().is_some_and(|blocks| *blocks == self.plan.blocks) {
+            return Ok(());
+        }
+        let template = self.template.clone();
+        self.plan()?.set_grid(&template.program.needs(), grid, blocks)?;
+        self.check_captures()
+    }
+
+    fn forget_blocks(&mut self) {
+        self.vectors.block = None;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.block = None;
+        }
+    }
+
+    /// Makes it again for the memory as it is now, which needs other code.
+    fn adapt(&mut self, checked: bool) -> Result<(), Error> {
+        let mut new = Working::made(self.template.clone(), checked)?;
+        let mut args = Vec::new();
+        self.read_args(&mut args);
+        new.set_grid(self.grid(), Some(self.blocks()))?;
+        new.plan()?.consts.clone_from(&self.plan.consts);
+        new.consts_version = self.consts_version;
+        new.set_args(0, &args)?;
+        new.set_user_data(0, self.plan.user_data())?;
+        *self = new;
+        Ok(())
+    }
+
+    /// Whether only [`Engine::run`] can run it: it may be saved, or its last blocks have another size.
+    pub fn is_special(&self) -> bool {
+        let Launch { save, last_block, block, .. } = &self.template.launch;
+        let differs = |axis: usize| last_block[axis] != 0 && last_block[axis] != block[axis];
+        save.is_some() || (0..3).any(differs)
+    }
+
+    /// Whether it has a single block that runs without a scheduler.
+    pub fn is_alone(&self) -> bool {
+        self.may_be_alone && self.plan.blocks.end - self.plan.blocks.start == 1
+    }
+
+    /// Runs it on this thread, with helpers of the engine.
+    pub fn run(&mut self) -> Result<Report, Error> {
+        crate::vm::on_enough_stack(|| {
+            let template = self.template.clone();
+            let cancel = template.launch.cancel.as_ref();
+            let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+            match self.begin(&give_up)? {
+                Begun::Yes => {}
+                Begun::Cancelled | Begun::Later => {
+                    return Ok(Report { cancelled: true, ..Report::default() });
+                }
+            }
+            if self.is_alone() {
+                loop {
+                    if let Some(report) = self.go_on(None, Stop::default()) {
+                        return Ok(report);
+                    }
+                }
+            }
+            let outcome = self.run_scheduler(&template);
+            Ok(self.end(outcome))
+        })
+    }
+
+    /// Begins a run: maps segments and finds code for the memory as it is now.
+    pub fn begin(&mut self, give_up: &dyn Fn() -> bool) -> Result<Begun, Error> {
+        // A run that has panicked has left something.
+        self.give_up();
+        let start = Instant::now();
+        let template = self.template.clone();
+        let Template { engine, memory, launch, .. } = &*template;
+        engine.look_at_handlers(start)?;
+        let mut checked = engine.config().checked_memory || memory.needs_checks();
+        loop {
+            let section = Section::enter();
+            if checked != self.variant.checked_memory || memory.needs_translation() != self.variant.translate
+            {
+                match self.adapt(checked) {
+                    Err(Error::Cancelled) => return Ok(Begun::Cancelled),
+                    done => done?,
+                }
+            }
+            let tiers = self.vectors.tiers.clone();
+            let places = most_blocks(&self.plan, &tiers, engine.config().thread_count());
+            // It may have to wait for another launch, whose thread may fork.
+            drop(section);
+            let plan = self.plan()?;
+            let warps = plan.warps;
+            if !plan.segments.map(memory, warps, places, give_up)? {
+                let cancelled = launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
+                return Ok(if cancelled { Begun::Cancelled } else { Begun::Later });
+            }
+            if !memory.needs_checks() || checked {
+                break;
+            }
+            // Mapping the launch's own segments made memory coarse.
+            plan.segments.unmap(memory);
+            checked = true;
+        }
+        let before = self.vectors.tiers.compile_times();
+        let held = memory.hold();
+        self.running = Some(Running { start, before, held, block: None, threads: (0, 0), stopped: false });
+        Ok(Begun::Yes)
+    }
+
+    /// The way that the only block goes.
+    fn way(&mut self) -> Way {
+        let tiers = &self.vectors.tiers;
+        let limited = self.plan.segments.are_limited();
+        if limited || !self.may_choose() || tiers.choice().way() == Way::Vectors {
+            return Way::Vectors;
+        }
+        if self.lanes.is_none() {
+            match lanes_of(&self.template, self.variant)() {
+                Some(tiers) => self.lanes = Some(Means::new(tiers)),
+                None => {
+                    tiers.choice().give_up();
+                    return Way::Vectors;
+                }
+            }
+        }
+        Way::Lanes
+    }
+
+    fn may_choose(&self) -> bool {
+        self.variant.may_choose(self.template.engine.config()) && self.vectors.tiers.may_part()
+    }
+
+    /// Runs the only block until `until` or to its end; `None`: it has not ended.
+    pub fn go_on(&mut self, until: Option<Instant>, stop: Stop<'_>) -> Option<Report> {
+        let suspended = self.running.as_mut()?.block.take();
+        let way = suspended.as_ref().map_or_else(|| self.way(), |(_, way)| *way);
+        let may_choose = self.may_choose();
+        let template = self.template.clone();
+        let Template { engine, memory, launch, .. } = &*template;
+        let choice = self.vectors.tiers.clone();
+        let choice = choice.choice();
+        let means = match (way, &mut self.lanes) {
+            (Way::Lanes, Some(lanes)) => lanes,
+            _ => &mut self.vectors,
+        };
+        let (plan, tiers) = (&*self.plan, &*means.tiers);
+        let cancel = launch.cancel.as_ref();
+        let watch = Watch::new(engine.config());
+        let kept = means.kept.take().unwrap_or_else(|| Kept::new(tiers));
+        let mut stepper = Stepper::again(kept, tiers, plan, memory, &engine.background, cancel, watch);
+        let index = plan.blocks.start;
+        let mut block = match suspended {
+            Some((block, _)) => block,
+            None => start_block(
+                means.block.take(),
+                means.stale,
+                &means.user,
+                tiers,
+                plan,
+                memory,
+                &mut stepper,
+                way,
+            ),
+        };
+        means.stale = false;
+        let patience = Asked { cancel, stop, stopped: Cell::new(false) };
+        let clock = (may_choose && choice.is_measuring()).then(|| (Instant::now(), tiers.compile_times().0));
+        let turn = loop {
+            match block.turn(plan, tiers, memory, &mut stepper, &patience) {
+                Turn::Suspended if patience.stop() => break Turn::Stopped,
+                Turn::Suspended if until.is_some_and(|until| Instant::now() >= until) => {
+                    break Turn::Suspended;
+                }
+                Turn::Suspended => {}
+                turn => break turn,
+            }
+        };
+        let done = u64::from(matches!(turn, Turn::Done));
+        match clock {
+            Some((start, compiling)) if tiers.compile_times().0 == compiling => {
+                choice.took(way, done, start.elapsed());
+            }
+            Some(_) => {}
+            None if may_choose => choice.ran(done),
+            None => {}
+        }
+        let threads = stepper.threads();
+        let running = self.running.as_mut()?;
+        running.threads = (running.threads.0 + threads.0, running.threads.1 + threads.1);
+        running.stopped |= patience.stopped.get();
+        means.kept = Some(stepper.leave().0);
+        let fault = match turn {
+            Turn::Suspended => {
+                running.block = Some((block, way));
+                return None;
+            }
+            Turn::Faulted(fault) => Some((index, fault)),
+            Turn::Done | Turn::Stopped => None,
+        };
+        // Its suspended calls use memory that is about to be unmapped.
+        block.abandon();
+        let steps = block.steps();
+        if block.may_be_reset() && !plan.segments.have_places() {
+            means.block = Some(block);
+        } else {
+            drop(block);
+        }
+        let running = self.running.take()?;
+        let report = self.report_alone(running, done, fault, steps);
+        if done > 0
+            && let Some(progress) = &launch.progress
+        {
+            progress(1, 1);
+        }
+        Some(report)
+    }
+
+    /// The report of a block that ran alone.
+    fn report_alone(
+        &mut self,
+        running: Running,
+        done: u64,
+        fault: Option<(u64, BlockFault)>,
+        (warp_instructions, thread_instructions): (u64, u64),
+    ) -> Report {
+        let template = self.template.clone();
+        let _section = Section::enter();
+        let (compile, compile_behind) = self.end_run(&running);
+        let plan = &*self.plan;
+        let tiers = TierShares::of(running.threads);
+        let stats = Stats {
+            blocks: done,
+            warps: done * u64::from(plan.warps),
+            warp_instructions,
+            thread_instructions,
+            lane_slots: warp_instructions * u64::from(plan.lanes),
+            compile,
+            compile_behind,
+            run: running.start.elapsed().saturating_sub(compile),
+            cached_regions: self.vectors.tiers.loaded(),
+            not_compiled: self.vectors.tiers.not_compiled(),
+            tiers,
+            jit_share: tiers.compiled,
+            ..Stats::default()
+        };
+        let fault = fault.map(|(block, fault)| engine::describe(&template.program, plan, block, &fault));
+        Report {
+            cancelled: running.stopped && done == 0 && fault.is_none(),
+            fault,
+            stats,
+            ..Report::default()
+        }
+    }
+
+    /// Unmaps segments and gives the time spent compiling.
+    fn end_run(&mut self, running: &Running) -> (Duration, Duration) {
+        let template = self.template.clone();
+        if let Ok(plan) = self.plan() {
+            plan.segments.unmap(&template.memory);
+        }
+        let (before, after) = (running.before, self.vectors.tiers.compile_times());
+        self.vectors.tiers.save_behind(&template.engine.background);
+        (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))
+    }
+
+    /// Runs all blocks on this thread and helpers of the engine.
+    fn run_scheduler(&mut self, template: &Arc<Template>) -> Outcome {
+        let Template { engine, memory, launch, .. } = &**template;
+        let section = Section::enter();
+        let threads = engine.config().thread_count();
+        let lanes = lanes_of(template, self.variant);
+        let lent = self.lend();
+        let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
+        let mut scheduler = Scheduler::new(plan, tiers, memory, &engine.background, threads);
+        scheduler.cancel_by(launch.cancel.as_ref());
+        scheduler.tell(launch.progress.as_ref());
+        self.set_up(&mut scheduler, &*lanes);
+        if let Some(lent) = lent {
+            scheduler.lend(lent);
+        }
+        drop(section);
+        scheduler.run(&engine.pool, Watch::new(engine.config()))
+    }
+
+    /// What an earlier run has left, if it fits this one.
+    fn lend(&mut self) -> Option<(Kept, Option<Box<RunningBlock>>)> {
+        let Config { observe, count, .. } = self.template.engine.config();
+        if *count || observe.count {
+            return None;
+        }
+        let means = &mut self.vectors;
+        let kept = means.kept.take()?;
+        // A block that has been changed by user data is made anew.
+        let block = means.block.take().filter(|_| !std::mem::take(&mut means.stale));
+        Some((kept, block))
+    }
+
+    /// What the scheduler of this launch may do.
+    fn set_up<'a>(
+        &self,
+        scheduler: &mut Scheduler<'a>,
+        lanes: &'a (dyn Fn() -> Option<Arc<Tiers>> + Send + Sync),
+    ) {
+        let launch = &self.template.launch;
+        if launch.capture_registers || launch.capture_shared {
+            return;
+        }
+        if self.variant.may_choose(self.template.engine.config()) {
+            scheduler.allow_lanes(lanes);
+        }
+        scheduler.allow_rows();
+    }
+
+    /// The launch as an object that threads enter and leave, after [`Working::begin`].
+    pub fn widen(&mut self, cancel: &CancelToken, deadline: Option<Instant>) -> Wide {
+        let _section = Section::enter();
+        let lent = self.lend();
+        let owned = Owned {
+            plan: self.plan.clone(),
+            tiers: self.vectors.tiers.clone(),
+            template: self.template.clone(),
+            cancel: cancel.clone(),
+            lanes: lanes_of(&self.template, self.variant),
+        };
+        let threads = self.template.engine.config().thread_count();
+        Wide::new(owned, threads, deadline, |scheduler, owned| {
+            self.set_up(scheduler, &*owned.lanes);
+            if let Some(lent) = lent {
+                scheduler.lend(lent);
+            }
+        })
+    }
+
+    /// Ends a run of any number of blocks; nothing else names the plan any more.
+    pub fn end(&mut self, mut outcome: Outcome) -> Report {
+        let Some(running) = self.running.take() else { return Report::default() };
+        let template = self.template.clone();
+        let Template { engine, program, launch, .. } = &*template;
+        let _section = Section::enter();
+        let counted = engine.config().count || engine.config().observe.count;
+        self.vectors.kept = outcome.kept.take().filter(|_| !counted);
+        let (compile, compile_behind) = self.end_run(&running);
+        let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
+        let mut report = Report {
+            fault: outcome.fault.map(|(block, fault)| engine::describe(program, plan, block, &fault)),
+            stats: engine::stats(
+                plan,
+                &outcome,
+                outcome.blocks * u64::from(plan.warps),
+                engine.config().count,
+            ),
+            registers: BTreeMap::new(),
+            shared: Vec::new(),
+            cancelled: outcome.cancelled,
+            saved: None,
+            profile: None,
+            listings: None,
+        };
+        let observe = engine.config().observe;
+        if observe.sample_rate > 0 || observe.count {
+            let counts = &outcome.counts;
+            report.profile = Some(Box::new(crate::profile::profile(
+                program,
+                tiers,
+                &counts.samples,
+                counts.profile.as_deref(),
+            )));
+        }
+        if observe.listings {
+            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
+        }
+        report.stats.compile = compile;
+        report.stats.compile_behind = compile_behind;
+        report.stats.cached_regions = tiers.loaded();
+        report.stats.not_compiled = tiers.not_compiled();
+        report.stats.run = running.start.elapsed().saturating_sub(compile);
+        if launch.capture_registers {
+            report.registers = engine::registers(program, plan, tiers, &outcome);
+        }
+        if let Some(block) = outcome.last.as_ref().filter(|_| launch.capture_shared) {
+            report.shared = block.shared().to_vec();
+        }
+        let keeps = !plan.segments.have_places() && !launch.capture_registers;
+        self.vectors.block = outcome.last.take().filter(|block| keeps && block.may_be_reset());
+        drop(running.held);
+        report
+    }
+
+    /// Compiles what a run needs, without running anything.
+    pub fn compile_ahead(&self, cancel: &CancelToken) -> Result<(), Error> {
+        let Template { engine, memory, .. } = &*self.template;
+        let held = memory.hold();
+        let (plan, tiers, watch) = (&*self.plan, &*self.vectors.tiers, Watch::new(engine.config()));
+        let mut stepper = Stepper::new(tiers, plan, memory, &engine.background, Some(cancel), watch);
+        // Its warps are after the prologue, as those of a launch are when they reach the first region.
+        let block = RunningBlock::new(plan, tiers, memory, &mut stepper, plan.blocks.start, None);
+        let done = crate::vm::on_stack_for_compiler(|| tiers.compile_ahead(plan, &block, cancel));
+        drop(held);
+        tiers.save_now();
+        if done { Ok(()) } else { Err(Error::Cancelled) }
+    }
+
+    /// Ends a run that has panicked, or that is given up.
+    pub fn give_up(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            if let Some((block, _)) = &mut running.block {
+                block.abandon();
+            }
+            running.block = None;
+            self.forget_blocks();
+            self.end_run(&running);
+        }
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// The block of a run, with the storage of an earlier one if it can be reset.
+#[allow(clippy::too_many_arguments, reason = "parts of what its only caller has borrowed")]
+fn start_block(
+    earlier: Option<Box<RunningBlock>>,
+    stale: bool,
+    user: &[UserWords],
+    tiers: &Tiers,
+    plan: &Plan,
+    memory: &crate::Memory,
+    stepper: &mut Stepper<'_>,
+    way: Way,
+) -> Box<RunningBlock> {
+    let index = plan.blocks.start;
+    // A prologue computes from user data, and named registers may override it.
+    let can_patch = tiers.start().prologue.is_none() && plan.slots.is_empty();
+    if let Some(mut block) = earlier.filter(|_| !stale || can_patch) {
+        if stale {
+            block.set_user_data(tiers, user, plan.user_data());
+        }
+        block.reset(plan, tiers, memory, index);
+        return block;
+    }
+    let place = plan.segments.take_place();
+    let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, place));
+    block.way = way;
+    block
+}

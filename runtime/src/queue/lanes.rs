@@ -1,0 +1,170 @@
+//! Who is next: the queues of an engine that have something to run, with their priorities and the time that they have had.
+//!
+//! Among queues of one priority, the one that has had least time is next. A higher priority goes before a lower one, but a queue that
+//! waits rises by one level for each [`PATIENCE`] until it has been served, so none starves. A queue is served for a [`QUANTUM`] at a time.
+
+use super::slot::Slot;
+use super::state::QueueState;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long a thread serves a queue before it looks who is next.
+pub const QUANTUM: Duration = Duration::from_millis(2);
+/// How long a queue waits before it goes as if it had the next higher priority.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How urgent the work of a queue is ([`crate::QueueOptions::priority`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Priority {
+    /// When nothing else is to do; also a little of the time while there is, so that it does not starve.
+    Low,
+    /// The usual one.
+    #[default]
+    Normal,
+    /// Before all others.
+    High,
+}
+
+/// A queue, as threads see it.
+struct Lane {
+    state: Arc<QueueState>,
+    /// Time that it has had, in nanoseconds, on the scale of its priority.
+    time: u64,
+    /// Whether a thread would find something to do.
+    offered: bool,
+    /// Since when it has been waiting for a thread.
+    since: Instant,
+    /// Threads that serve it.
+    inside: usize,
+}
+
+/// What is to be done at a time.
+pub enum Timer {
+    /// Look again whether a queue has something to run.
+    Stir(Weak<QueueState>),
+    /// The deadline of a submission.
+    Expire(Weak<Slot>),
+}
+
+impl Timer {
+    /// Does it. `stir` looks whether a queue has something to run.
+    pub fn fire(self, stir: &mut dyn FnMut(&Arc<QueueState>)) {
+        match self {
+            Timer::Stir(state) => state.upgrade().iter().for_each(stir),
+            Timer::Expire(slot) => {
+                if let Some(slot) = slot.upgrade() {
+                    slot.expire();
+                }
+            }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Lanes {
+    list: Vec<Lane>,
+    timers: BTreeMap<(Instant, u64), Timer>,
+    numbers: u64,
+}
+
+impl Lanes {
+    /// Looks whether a queue has something to run now.
+    pub fn stir(&mut self, state: &Arc<QueueState>) {
+        let at = self.list.iter().position(|lane| Arc::ptr_eq(&lane.state, state));
+        let at = at.unwrap_or_else(|| {
+            let (state, since) = (state.clone(), Instant::now());
+            self.list.push(Lane { state, time: 0, offered: false, since, inside: 0 });
+            self.list.len() - 1
+        });
+        self.look_at(at);
+    }
+
+    fn look_at(&mut self, at: usize) {
+        let (offer, timer) = self.list[at].state.wants();
+        let lane = &mut self.list[at];
+        if offer && !lane.offered {
+            lane.since = Instant::now();
+            if lane.inside == 0 {
+                // Idle time is not saved up.
+                let priority = lane.state.priority();
+                let active = self.list.iter().enumerate().filter(|(number, other)| {
+                    *number != at && (other.offered || other.inside > 0) && other.state.priority() == priority
+                });
+                let least = active.map(|(_, other)| other.time).min();
+                let lane = &mut self.list[at];
+                lane.time = lane.time.max(least.unwrap_or(0));
+            }
+        }
+        let lane = &mut self.list[at];
+        lane.offered = offer;
+        if let Some(when) = timer {
+            let state = Arc::downgrade(&lane.state);
+            self.at(when, Timer::Stir(state));
+        }
+        if self.list[at].inside == 0 && self.list[at].state.is_finished() {
+            self.list.swap_remove(at);
+        }
+    }
+
+    /// Adds something to be done at a time.
+    pub fn at(&mut self, when: Instant, timer: Timer) {
+        self.numbers += 1;
+        self.timers.insert((when, self.numbers), timer);
+    }
+
+    /// When the next thing is to be done.
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.timers.first_key_value().map(|((when, _), _)| *when)
+    }
+
+    /// Whether anything is to be done at a time.
+    pub fn have_timers(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
+    /// Something that is to be done now.
+    pub fn take_due(&mut self) -> Option<Timer> {
+        let next = self.next_timer()?;
+        if Instant::now() < next {
+            return None;
+        }
+        self.timers.pop_first().map(|(_, timer)| timer)
+    }
+
+    /// Whether any queue has something to run.
+    pub fn have_work(&self) -> bool {
+        self.list.iter().any(|lane| lane.offered)
+    }
+
+    /// The queue to serve next.
+    pub fn pick(&mut self) -> Option<Arc<QueueState>> {
+        let now = Instant::now();
+        let level = |lane: &Lane| {
+            let waited = now.saturating_duration_since(lane.since).as_nanos() / PATIENCE.as_nanos();
+            (lane.state.priority() as u128 + waited).min(Priority::High as u128 + 1)
+        };
+        let offered = self.list.iter().enumerate().filter(|(_, lane)| lane.offered);
+        let best = offered.min_by_key(|(_, lane)| (u128::MAX - level(lane), lane.inside, lane.time));
+        let (at, _) = best?;
+        let lane = &mut self.list[at];
+        lane.inside += 1;
+        lane.since = now;
+        let state = lane.state.clone();
+        // Another thread may find something too, unless this one takes all.
+        lane.offered = state.is_taken_on();
+        Some(state)
+    }
+
+    /// A thread has served a queue for so long.
+    pub fn served(&mut self, state: &Arc<QueueState>, time: Duration) {
+        let Some(at) = self.list.iter().position(|lane| Arc::ptr_eq(&lane.state, state)) else { return };
+        let lane = &mut self.list[at];
+        lane.inside -= 1;
+        lane.since = Instant::now();
+        lane.time = lane.time.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.look_at(at);
+    }
+}

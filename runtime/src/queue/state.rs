@@ -1,0 +1,545 @@
+//! What a queue holds, and how threads serve it: they begin its next submission, go on with the one that was put aside, or help with a
+//! launch of many blocks.
+
+use super::Priority;
+use super::lanes::Timer;
+use super::slot::{Completion, Slot};
+use crate::exec::Stop;
+use crate::exec::pool::{Pool, is_at_work};
+use crate::prepared::{Begun, Consts, Template, Wide, Working};
+use crate::stage::OwnedBatch;
+use crate::{Engine, Error, Launch, Memory, Program, Report, fork};
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Prepared launches that a queue keeps storage for.
+const MOST_KEPT: usize = 256;
+/// Slots kept for other submissions.
+const MOST_SLOTS: usize = 64;
+/// Dispatches of a batch between two looks at the clock.
+const DISPATCHES: usize = 16;
+/// How long a launch waits before it tries again to get the addresses of its segments, which another launch has.
+const AGAIN: Duration = Duration::from_micros(100);
+
+/// One launch of a submission.
+pub struct Record {
+    pub template: Arc<Template>,
+    /// What differs from the launch that was prepared; `None`: it is one that is run once.
+    pub changes: Option<Changes>,
+}
+
+/// The arguments of a dispatch.
+pub struct Changes {
+    pub args: Range<usize>,
+    pub user_data: Range<usize>,
+    pub grid: [u32; 3],
+    pub blocks: Range<u64>,
+    pub consts: Option<Arc<Consts>>,
+}
+
+/// A batch of a graphics stage.
+pub struct StageJob {
+    pub program: Program,
+    pub memory: Memory,
+    pub launch: Launch,
+    pub batch: OwnedBatch,
+}
+
+/// What a submission runs.
+#[derive(Default)]
+pub struct Work {
+    pub records: Vec<Record>,
+    pub bytes: Vec<u8>,
+    pub words: Vec<u32>,
+    pub stage: Option<Box<StageJob>>,
+}
+
+impl Work {
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.bytes.clear();
+        self.words.clear();
+        self.stage = None;
+    }
+}
+
+/// A submission that has begun.
+struct Run {
+    slot: Arc<Slot>,
+    work: Work,
+    /// The dispatch that is next or runs.
+    at: usize,
+    working: Option<Box<Working>>,
+    /// Whether the dispatch has begun.
+    begun: bool,
+    report: Report,
+    batch: Option<Box<OwnedBatch>>,
+}
+
+/// A launch of many blocks that threads serve.
+struct WideRun {
+    run: Box<Run>,
+    wide: Arc<Wide>,
+    inside: usize,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// The submission that has begun and not ended.
+#[derive(Default)]
+enum Current {
+    #[default]
+    None,
+    /// A thread is at it.
+    Taken,
+    /// It waits for a thread, until then at least.
+    Parked(Box<Run>, Option<Instant>),
+    Wide(WideRun),
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: VecDeque<Arc<Slot>>,
+    current: Current,
+    /// The slot of `current`.
+    running: Option<Arc<Slot>>,
+    free: Vec<Arc<Slot>>,
+    /// Storage for prepared launches, by their templates.
+    kept: HashMap<u64, Box<Working>>,
+    /// Nothing more will be submitted.
+    dropped: bool,
+}
+
+/// What a thread does next in a queue.
+enum Step {
+    Run(Box<Run>),
+    Serve(Arc<Wide>),
+    /// The next submission must not run.
+    End(Arc<Slot>, Error),
+    Nothing,
+}
+
+/// How far a thread has got with a submission.
+enum Advance {
+    Parked(Option<Instant>),
+    Wide(Box<Wide>),
+    End(Completion),
+}
+
+/// A queue of an engine.
+pub struct QueueState {
+    engine: Engine,
+    priority: Priority,
+    inner: Mutex<Inner>,
+}
+
+impl QueueState {
+    pub fn new(engine: Engine, priority: Priority) -> Arc<QueueState> {
+        Arc::new(QueueState { engine, priority, inner: Mutex::default() })
+    }
+
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pool, if the calling thread has to work while it waits: nobody else does, or it is one of those that others wait for.
+    pub fn pool_to_help(&self) -> Option<Arc<Pool>> {
+        let pool = &self.engine.pool;
+        (pool.is_embedders() || is_at_work()).then(|| pool.clone())
+    }
+
+    /// A slot for a submission, for which storage is reused if there is some.
+    pub fn slot(self: &Arc<Self>) -> Arc<Slot> {
+        let mut inner = self.lock();
+        let unused = inner.free.iter_mut().position(|slot| Arc::get_mut(slot).is_some());
+        let reused = unused.map(|at| inner.free.swap_remove(at));
+        drop(inner);
+        if let Some(mut slot) = reused
+            && let Some(own) = Arc::get_mut(&mut slot)
+        {
+            own.reuse();
+            return slot;
+        }
+        Arc::new(Slot::new(Arc::downgrade(self)))
+    }
+
+    /// Appends a submission.
+    pub fn push(self: &Arc<Self>, slot: Arc<Slot>) {
+        let mut inner = self.lock();
+        let deadline = slot.deadline.map(|when| (when, Arc::downgrade(&slot)));
+        inner.entries.push_back(slot);
+        let first = inner.entries.len() == 1 && matches!(inner.current, Current::None);
+        drop(inner);
+        if let Some((when, slot)) = deadline {
+            self.engine.pool.with_lanes(|lanes| lanes.at(when, Timer::Expire(slot)));
+        }
+        if first {
+            self.stir();
+        }
+    }
+
+    /// Looks whether there is something to run now, and finds a thread for it.
+    pub fn stir(self: &Arc<Self>) {
+        self.engine.pool.with_lanes(|lanes| lanes.stir(self));
+    }
+
+    /// Whether a thread would find something to do, and when to look again.
+    pub fn wants(self: &Arc<Self>) -> (bool, Option<Instant>) {
+        let mut inner = self.lock();
+        match &inner.current {
+            Current::Taken => (false, None),
+            Current::Wide(wide) => (wide.panic.is_none() && wide.wide.has_work(wide.inside), None),
+            Current::Parked(_, Some(when)) if Instant::now() < *when => (false, Some(*when)),
+            Current::Parked(..) => (true, None),
+            Current::None => {
+                while inner.entries.front().is_some_and(|slot| slot.is_done()) {
+                    inner.entries.pop_front();
+                }
+                (inner.entries.front().is_some_and(|slot| slot.may_begin(self).is_some()), None)
+            }
+        }
+    }
+
+    /// Whether one more thread would find something to do after one that is about to come.
+    pub fn is_taken_on(&self) -> bool {
+        matches!(&self.lock().current, Current::Wide(wide) if wide.wide.has_work(wide.inside + 1))
+    }
+
+    /// Whether nothing is left and nothing will come.
+    pub fn is_finished(&self) -> bool {
+        let inner = self.lock();
+        inner.dropped && inner.entries.is_empty() && matches!(inner.current, Current::None)
+    }
+
+    /// Says that nothing more is submitted. `cancel`: and what there is must end.
+    pub fn close(self: &Arc<Self>, cancel: bool) {
+        let mut inner = self.lock();
+        inner.dropped = true;
+        let all: Vec<Arc<Slot>> = inner.running.iter().chain(&inner.entries).cloned().collect();
+        drop(inner);
+        if cancel {
+            all.iter().for_each(|slot| slot.stop());
+        }
+        self.stir();
+    }
+
+    /// A submission that has not ended.
+    pub fn unfinished(&self) -> Option<Arc<Slot>> {
+        let inner = self.lock();
+        inner.running.iter().chain(&inner.entries).find(|slot| !slot.is_done()).cloned()
+    }
+
+    /// Serves the queue until `until`, or as long as there is something.
+    pub fn serve(self: &Arc<Self>, until: Instant) {
+        let process = fork::generation();
+        crate::vm::on_enough_stack(|| {
+            loop {
+                match self.next() {
+                    Step::Nothing => return,
+                    Step::End(slot, error) => {
+                        if slot.begin() {
+                            slot.end(Err(error), None);
+                        }
+                    }
+                    Step::Run(run) => self.go_on(run, until),
+                    Step::Serve(wide) => self.serve_wide(wide, until),
+                }
+                if process != fork::generation() || Instant::now() >= until {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn next(self: &Arc<Self>) -> Step {
+        let mut inner = self.lock();
+        match std::mem::replace(&mut inner.current, Current::Taken) {
+            Current::Taken => Step::Nothing,
+            Current::Parked(run, when) => {
+                if when.is_some_and(|when| Instant::now() < when) {
+                    inner.current = Current::Parked(run, when);
+                    return Step::Nothing;
+                }
+                Step::Run(run)
+            }
+            Current::Wide(mut wide) => {
+                let helps = wide.panic.is_none() && wide.wide.has_work(wide.inside);
+                let step = if helps { Step::Serve(wide.wide.clone()) } else { Step::Nothing };
+                wide.inside += usize::from(helps);
+                inner.current = Current::Wide(wide);
+                step
+            }
+            Current::None => {
+                inner.current = Current::None;
+                loop {
+                    let Some(slot) = inner.entries.front() else { return Step::Nothing };
+                    if slot.is_done() {
+                        let slot = inner.entries.pop_front();
+                        inner.free.extend(slot);
+                        inner.free.truncate(MOST_SLOTS);
+                        continue;
+                    }
+                    let may = match slot.may_begin(self) {
+                        None => return Step::Nothing,
+                        Some(may) => may,
+                    };
+                    let Some(slot) = inner.entries.pop_front() else { return Step::Nothing };
+                    let late = slot.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    if let Err(error) = may.and(if late { Err(Error::Deadline) } else { Ok(()) }) {
+                        return Step::End(slot, error);
+                    }
+                    if !slot.begin() {
+                        continue;
+                    }
+                    let work = std::mem::take(&mut slot.lock().work);
+                    inner.current = Current::Taken;
+                    inner.running = Some(slot.clone());
+                    return Step::Run(Box::new(Run {
+                        slot,
+                        work,
+                        at: 0,
+                        working: None,
+                        begun: false,
+                        report: Report::default(),
+                        batch: None,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Goes on with a submission that this thread has taken.
+    fn go_on(self: &Arc<Self>, mut run: Box<Run>, until: Instant) {
+        let process = fork::generation();
+        let advance = catch_unwind(AssertUnwindSafe(|| run.advance(self, until)));
+        if process != fork::generation() {
+            // A function of the embedder has forked: the child has lost the queue.
+            std::mem::forget(run);
+            return;
+        }
+        match advance {
+            Ok(Advance::Parked(when)) => self.lock().current = Current::Parked(run, when),
+            Ok(Advance::Wide(wide)) => {
+                let wide = Arc::from(wide);
+                let own = Arc::clone(&wide);
+                self.lock().current = Current::Wide(WideRun { run, wide, inside: 1, panic: None });
+                // Others may come.
+                self.stir();
+                self.serve_wide(own, until);
+            }
+            Ok(Advance::End(completion)) => self.end(run, completion, None),
+            Err(payload) => {
+                if let Some(working) = &mut run.working {
+                    working.give_up();
+                }
+                run.working = None;
+                self.end(run, Err(Error::Panicked), Some(payload));
+            }
+        }
+    }
+
+    /// Serves a launch of many blocks that this thread has been counted in.
+    fn serve_wide(self: &Arc<Self>, wide: Arc<Wide>, until: Instant) {
+        let process = fork::generation();
+        let served = catch_unwind(AssertUnwindSafe(|| wide.serve(until)));
+        if process != fork::generation() {
+            std::mem::forget(wide);
+            return;
+        }
+        let is_over = wide.is_over();
+        drop(wide);
+        let mut inner = self.lock();
+        let Current::Wide(own) = &mut inner.current else { return };
+        own.inside -= 1;
+        if let Err(payload) = served {
+            own.run.slot.cancel.cancel();
+            own.panic.get_or_insert(payload);
+        }
+        if own.inside > 0 || !(is_over || own.panic.is_some()) {
+            return;
+        }
+        let Current::Wide(ended) = std::mem::replace(&mut inner.current, Current::Taken) else { return };
+        drop(inner);
+        let WideRun { mut run, wide, panic, .. } = ended;
+        let outcome = Arc::into_inner(wide).map(|wide| wide.outcome());
+        if let Some(payload) = panic {
+            run.working = None;
+            return self.end(run, Err(Error::Panicked), Some(payload));
+        }
+        if let (Some(outcome), Some(working)) = (outcome, &mut run.working) {
+            let report = working.end(outcome);
+            run.add(report);
+        }
+        self.go_on(run, until);
+    }
+
+    /// Ends a submission, and makes room for the next one.
+    fn end(self: &Arc<Self>, run: Box<Run>, completion: Completion, panic: Option<Box<dyn Any + Send>>) {
+        let Run { slot, work, at, mut working, batch, .. } = *run;
+        let mut inside = slot.lock();
+        inside.dispatches = at;
+        inside.work = work;
+        inside.batch = batch;
+        drop(inside);
+        let mut dropped = Vec::new();
+        let mut inner = self.lock();
+        inner.current = Current::None;
+        inner.running = None;
+        if let Some(working) = working.take() {
+            inner.keep(working, &mut dropped);
+        }
+        let more = !inner.entries.is_empty();
+        drop(inner);
+        drop(dropped);
+        if more && slot.calls_somebody() {
+            // Callbacks may take long: another thread goes on meanwhile.
+            self.stir();
+        }
+        slot.end(completion, panic);
+        let mut inner = self.lock();
+        if inner.free.len() < MOST_SLOTS {
+            inner.free.push(slot);
+        }
+    }
+}
+
+impl Inner {
+    /// Keeps the storage of a prepared launch for its next dispatch. What has to go is added to `dropped`.
+    fn keep(&mut self, working: Box<Working>, dropped: &mut Vec<Box<Working>>) {
+        // Nobody can submit it again.
+        if self.dropped || Arc::strong_count(working.template()) == 1 {
+            dropped.push(working);
+            return;
+        }
+        if self.kept.len() >= MOST_KEPT {
+            let unused = |working: &Box<Working>| Arc::strong_count(working.template()) == 1;
+            let gone: Vec<u64> = self.kept.iter().filter(|(_, w)| unused(w)).map(|(id, _)| *id).collect();
+            let gone = if gone.is_empty() { self.kept.keys().take(1).copied().collect() } else { gone };
+            dropped.extend(gone.iter().filter_map(|id| self.kept.remove(id)));
+        }
+        self.kept.insert(working.template().id, working);
+    }
+}
+
+impl Run {
+    /// Runs dispatches until `until`, or to the end.
+    fn advance(&mut self, queue: &Arc<QueueState>, until: Instant) -> Advance {
+        if let Some(job) = self.work.stage.take() {
+            return Advance::End(self.run_stage(queue, job));
+        }
+        loop {
+            let Some(record) = self.work.records.get(self.at) else { return self.finish() };
+            if self.report.fault.is_some() || self.report.cancelled {
+                return self.finish();
+            }
+            let slot = self.slot.clone();
+            let stop = Stop { cancel: Some(&slot.cancel), deadline: slot.deadline };
+            if !self.begun && stop.is_asked() {
+                self.report.cancelled = true;
+                return self.finish();
+            }
+            if let Some(other) = self.working.take_if(|own| own.template().id != record.template.id) {
+                let mut dropped = Vec::new();
+                queue.lock().keep(other, &mut dropped);
+            }
+            let working = match &mut self.working {
+                Some(working) => working,
+                None => {
+                    let kept =
+                        record.changes.as_ref().and_then(|_| queue.lock().kept.remove(&record.template.id));
+                    let made = match kept {
+                        Some(working) => Ok(working),
+                        None => Working::new(record.template.clone()).map(Box::new),
+                    };
+                    match made {
+                        Ok(working) => self.working.insert(working),
+                        Err(error) => return Advance::End(Err(error)),
+                    }
+                }
+            };
+            if working.is_special() {
+                // It is not put aside.
+                let Template { program, memory, launch, .. } = &*record.template;
+                let own = launch.cancel.clone().unwrap_or_default();
+                let cancel = own.joined(&slot.cancel, slot.deadline);
+                let launch = Launch { cancel: Some(cancel), ..launch.clone() };
+                match queue.engine.run(program, memory, &launch) {
+                    Err(error) => return Advance::End(Err(error)),
+                    Ok(report) => self.add(report),
+                }
+                continue;
+            }
+            if !self.begun {
+                let set = match &record.changes {
+                    None => Ok(()),
+                    Some(Changes { args, user_data, grid, blocks, consts }) => {
+                        let given = (&self.work.bytes[args.clone()], &self.work.words[user_data.clone()]);
+                        working.apply(given, (*grid, blocks), consts.as_ref())
+                    }
+                };
+                // It does not wait for another launch, which may need this very thread.
+                match set.and_then(|()| working.begin(&|| true)) {
+                    Err(error) => return Advance::End(Err(error)),
+                    Ok(Begun::Later) => return Advance::Parked(Some(Instant::now() + AGAIN)),
+                    Ok(Begun::Cancelled) => {
+                        self.report.cancelled = true;
+                        return self.finish();
+                    }
+                    Ok(Begun::Yes) => self.begun = true,
+                }
+            }
+            if !working.is_alone() {
+                return Advance::Wide(Box::new(working.widen(&slot.cancel, slot.deadline)));
+            }
+            match working.go_on(Some(until), stop) {
+                None => return Advance::Parked(None),
+                Some(report) => self.add(report),
+            }
+            if self.at.is_multiple_of(DISPATCHES)
+                && self.at < self.work.records.len()
+                && Instant::now() >= until
+            {
+                return Advance::Parked(None);
+            }
+        }
+    }
+
+    /// Adds what a dispatch has done.
+    fn add(&mut self, report: Report) {
+        self.begun = false;
+        self.at += 1;
+        if self.work.records.len() == 1 {
+            self.report = report;
+        } else {
+            self.report.add(report);
+        }
+    }
+
+    fn finish(&mut self) -> Advance {
+        if self.report.cancelled && self.at == 0 {
+            let late = self.slot.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let late = late && !self.slot.cancel.is_cancelled();
+            return Advance::End(Err(if late { Error::Deadline } else { Error::Cancelled }));
+        }
+        Advance::End(Ok(std::mem::take(&mut self.report)))
+    }
+
+    /// Runs a batch of a graphics stage to its end.
+    fn run_stage(&mut self, queue: &QueueState, job: Box<StageJob>) -> Completion {
+        let StageJob { program, memory, launch, mut batch } = *job;
+        let own = launch.cancel.unwrap_or_default();
+        let cancel = own.joined(&self.slot.cancel, self.slot.deadline);
+        let launch = Launch { cancel: Some(cancel), ..launch };
+        let completion = batch.with(|batch| queue.engine.run_stage(&program, &memory, &launch, batch));
+        self.batch = Some(Box::new(batch));
+        self.at = 1;
+        completion
+    }
+}
