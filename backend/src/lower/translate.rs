@@ -71,7 +71,7 @@ impl Lower<'_, '_> {
             self.e.switch_to(cold);
             let mut beyond = self.e.imm(self.bits_type(), 0);
             for lane in 0..self.lanes() {
-                let address = self.e.extract(parts[lane as usize / 2], lane as usize % 2);
+                let address = self.e.extract(parts[lane / 2], lane % 2);
                 let own = self.e.band_imm(bits, 1 << lane);
                 let own = self.beyond_pages(address, mem, value.is_some(), own);
                 beyond = self.e.bor(beyond, own);

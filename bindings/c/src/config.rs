@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use warpjit_runtime::{CacheConfig, Config, HostLevel, Numerics, Signals, Tier};
+use warpjit_runtime::{CacheConfig, Config, HostLevel, Idle, Numerics, Signals, Tier};
 
 use crate::handle::Draft;
 use crate::pointers::{put_handle, text};
@@ -75,6 +75,57 @@ pub unsafe extern "C" fn warpjit_config_set_threads(
     entry!({
         edit(config, |config| {
             config.threads = threads;
+            Ok(())
+        })?
+    })
+}
+
+/// What the engine's threads do while there is nothing to run: WARPJIT_IDLE_... .
+pub type warpjit_idle = u32;
+/// After work they poll for more as long as they have just worked, at most 2 ms, and then sleep. The default.
+pub const WARPJIT_IDLE_ADAPTIVE: warpjit_idle = 0;
+/// They sleep at once.
+pub const WARPJIT_IDLE_SLEEP: warpjit_idle = 1;
+/// They poll for a given time before they sleep.
+pub const WARPJIT_IDLE_SPIN: warpjit_idle = 2;
+/// There are no such threads: the program calls warpjit_engine_work on its own. Calls that wait work meanwhile.
+pub const WARPJIT_IDLE_EMBEDDER: warpjit_idle = 3;
+
+/// What the engine's threads do while there is nothing to run. `nanoseconds` matters for WARPJIT_IDLE_SPIN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_config_set_idle(
+    config: *mut warpjit_config,
+    idle: warpjit_idle,
+    nanoseconds: u64,
+) -> warpjit_status {
+    entry!({
+        edit(config, |config| {
+            config.idle = match idle {
+                WARPJIT_IDLE_ADAPTIVE => Idle::Adaptive,
+                WARPJIT_IDLE_SLEEP => Idle::Sleep,
+                WARPJIT_IDLE_SPIN => Idle::Spin(Duration::from_nanos(nanoseconds)),
+                WARPJIT_IDLE_EMBEDDER => Idle::Embedder,
+                other => return Err(unknown("choice for idle threads", other)),
+            };
+            Ok(())
+        })?
+    })
+}
+
+/// Threads that compile (WARPJIT_TIER_AUTO, warpjit_engine_precompile): how many, 0: one; their nice value, 0: that of the process; and most
+/// regions that wait for them, 0: any number. Nothing is dropped: if so many wait, a launch that needs one more compiles it itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_config_set_compiler(
+    config: *mut warpjit_config,
+    threads: usize,
+    nice: i32,
+    most_waiting: usize,
+) -> warpjit_status {
+    entry!({
+        edit(config, |config| {
+            config.compiler_threads = threads;
+            config.compiler_nice = nice;
+            config.compiler_queue = Some(most_waiting).filter(|&most| most > 0);
             Ok(())
         })?
     })

@@ -8,7 +8,7 @@ use crate::config::warpjit_config;
 use crate::handle::Draft;
 use crate::launch::{Description, warpjit_launch};
 use crate::memory::{Space, warpjit_memory};
-use crate::pointers::{put, put_handle};
+use crate::pointers::{put, put_handle, put_if};
 use crate::program::{Loaded, warpjit_program};
 use crate::report::{Outcome, warpjit_report};
 use crate::stage::{Arrays, warpjit_batch};
@@ -65,6 +65,21 @@ pub unsafe extern "C" fn warpjit_engine_ensure_handlers(engine: *const warpjit_e
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_engine_wait_for_compiler(engine: *const warpjit_engine) -> warpjit_status {
     entry!({ handle::get::<Engine>(engine)?.wait_for_compiler() })
+}
+
+/// Works on this thread for so many nanoseconds: runs what queues have, and helps with launches of other threads. It sleeps while there is
+/// nothing to do. `has_worked` says whether there was anything; it may be NULL. For WARPJIT_IDLE_EMBEDDER, where nobody else works; with
+/// the engine's own threads this is one more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_engine_work(
+    engine: *const warpjit_engine,
+    nanoseconds: u64,
+    has_worked: *mut bool,
+) -> warpjit_status {
+    entry!({
+        let engine = handle::get::<Engine>(engine)?;
+        put_if(has_worked, engine.work(std::time::Duration::from_nanos(nanoseconds)))
+    })
 }
 
 /// Runs a launch to its end: all blocks done, a fault, or cancelled. The caller waits. An error means that nothing was run, or that a

@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_void};
 use warpjit_frontend::fermi::program_header::{ProgramHeader, Surroundings};
 use warpjit_frontend::{Chip, Stage};
 use warpjit_runtime::stage::{
-    Batch, Emitted, ExportTarget, InputPlace, OutputPlace, Per, Quad, Rect, Rows, RowsMut, StageInput,
-    StageInterface, StageOutput, Work,
+    Batch, Emitted, ExportTarget, InputPlace, OutputPlace, OwnedBatch, OwnedRows, OwnedWork, Per, Quad, Rect,
+    Rows, RowsMut, StageInput, StageInterface, StageOutput, Work,
 };
 
 use crate::handle::Draft;
@@ -315,6 +315,29 @@ enum Over {
     Rect(Rect),
 }
 
+/// An array that a submission gives back, with the bytes of its rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    column: Column,
+    row: usize,
+}
+
+impl Target {
+    /// Copies the rows to where C wants them.
+    ///
+    /// # Safety
+    /// The array is there, and nobody else uses its rows.
+    unsafe fn fill(&self, rows: &[u8]) {
+        let bytes = self.column.bytes.min(rows.len());
+        let stride = if self.column.stride == 0 { self.row } else { self.column.stride };
+        for at in (0..bytes).step_by(stride.max(1)) {
+            let count = self.row.min(bytes - at);
+            // SAFETY: inside of the array, which is the caller's.
+            unsafe { std::ptr::copy_nonoverlapping(rows[at..].as_ptr(), self.column.start.0.add(at), count) };
+        }
+    }
+}
+
 /// A batch as C has described it.
 #[derive(Clone)]
 pub(crate) struct Arrays {
@@ -363,6 +386,70 @@ impl Arrays {
                 });
             }
             Ok(batch)
+        }
+    }
+}
+
+impl Arrays {
+    /// A batch with copies of all arrays.
+    ///
+    /// # Safety
+    /// As [`Arrays::batch`], until this returns.
+    pub unsafe fn owned(&self, interface: &StageInterface) -> Result<(OwnedBatch, Vec<Target>), Failure> {
+        // SAFETY: the caller's promise, in all calls below.
+        unsafe {
+            let work = match self.over {
+                Over::Vertices(count) => OwnedWork::Vertices(count),
+                Over::Patches(count) => OwnedWork::Patches(count),
+                Over::Points(patches, points) => OwnedWork::Points { patches, points },
+                Over::Primitives(count) => OwnedWork::Primitives(count),
+                Over::Quads(quads, count) => {
+                    OwnedWork::Quads(array(quads.0, count, "the array of quads")?.to_vec())
+                }
+                Over::Picture(quads, count, rect) => {
+                    OwnedWork::Picture(array(quads.0, count, "the array of quads")?.to_vec(), rect)
+                }
+                Over::Rect(rect) => OwnedWork::Rect(rect),
+            };
+            let copy = |column: &Column| {
+                let bytes = array::<u8>(column.start.0, column.bytes, "an array")?.to_vec();
+                Ok::<_, Failure>(OwnedRows::new(bytes).every(column.stride))
+            };
+            let mut batch = OwnedBatch::new(work);
+            batch.inputs = self.inputs.iter().map(copy).collect::<Result<_, _>>()?;
+            batch.outputs = self.outputs.iter().map(copy).collect::<Result<_, _>>()?;
+            if let Some((start, bytes)) = self.coverage {
+                batch.coverage = Some(array(start.0, bytes, "the array of coverage")?.to_vec());
+            }
+            if let Some([counts, cuts]) = self.emitted {
+                let words = |(start, count): (Pointer<u32>, usize)| {
+                    Ok::<_, Failure>(array(start.0, count, "an array of emitted vertices")?.to_vec())
+                };
+                batch.emitted = Some((words(counts)?, words(cuts)?));
+            }
+            let rows = interface.outputs.iter().map(|output| output.words as usize * 4);
+            let targets = self.outputs.iter().zip(rows).map(|(&column, row)| Target { column, row });
+            Ok((batch, targets.collect()))
+        }
+    }
+
+    /// Copies what a batch of [`Arrays::owned`] has left to the arrays.
+    ///
+    /// # Safety
+    /// As [`Arrays::batch`], until this returns.
+    pub unsafe fn take(&self, batch: &OwnedBatch, targets: &[Target]) {
+        // SAFETY: the caller's promise, in all calls below; arrays have the sizes that they had when they were copied.
+        unsafe {
+            for (target, rows) in targets.iter().zip(&batch.outputs) {
+                target.fill(&rows.bytes);
+            }
+            if let (Some((to, _)), Some(from)) = (self.coverage, &batch.coverage) {
+                std::ptr::copy_nonoverlapping(from.as_ptr(), to.0, from.len());
+            }
+            if let (Some([counts, cuts]), Some(from)) = (self.emitted, &batch.emitted) {
+                std::ptr::copy_nonoverlapping(from.0.as_ptr(), counts.0.0, from.0.len());
+                std::ptr::copy_nonoverlapping(from.1.as_ptr(), cuts.0.0, from.1.len());
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ pub const WARPJIT_ERROR_CONFIG: warpjit_status = 7;
 pub const WARPJIT_ERROR_COMPILE: warpjit_status = 8;
 /// Loading or preparing a program took more time or memory than the budget allows.
 pub const WARPJIT_ERROR_BUDGET: warpjit_status = 9;
-/// A cancel token has ended the loading of a program.
+/// A cancel token has ended the loading of a program, or a submission was cancelled before it began.
 pub const WARPJIT_ERROR_CANCELLED: warpjit_status = 10;
 /// A callback has reported a failure or panicked, and so ended the call.
 pub const WARPJIT_ERROR_CALLBACK: warpjit_status = 11;
@@ -41,9 +41,15 @@ pub const WARPJIT_ERROR_INTERNAL: warpjit_status = 12;
 pub const WARPJIT_ERROR_NOT_FOUND: warpjit_status = 13;
 /// A saved launch cannot be read, or not be continued by this launch.
 pub const WARPJIT_ERROR_STATE: warpjit_status = 14;
+/// The deadline of a submission passed before it began.
+pub const WARPJIT_ERROR_DEADLINE: warpjit_status = 15;
+/// A submission did not begin, because one that it waits for faulted, was cancelled or failed.
+pub const WARPJIT_ERROR_DEPENDENCY: warpjit_status = 16;
+/// What was waited for is not done yet.
+pub const WARPJIT_ERROR_NOT_DONE: warpjit_status = 17;
 
 /// The names of statuses.
-const NAMES: [&[u8]; 15] = [
+const NAMES: [&[u8]; 18] = [
     b"ok\0",
     b"bad argument\0",
     b"bad handle\0",
@@ -59,6 +65,9 @@ const NAMES: [&[u8]; 15] = [
     b"internal error\0",
     b"not found\0",
     b"saved launch\0",
+    b"deadline\0",
+    b"dependency\0",
+    b"not done\0",
 ];
 
 /// Why a call fails.
@@ -90,6 +99,9 @@ impl From<Error> for Failure {
             Error::Compile(_) => WARPJIT_ERROR_COMPILE,
             Error::Budget(_) => WARPJIT_ERROR_BUDGET,
             Error::State(_) => WARPJIT_ERROR_STATE,
+            Error::Deadline => WARPJIT_ERROR_DEADLINE,
+            Error::Dependency(_) => WARPJIT_ERROR_DEPENDENCY,
+            Error::Panicked => WARPJIT_ERROR_CALLBACK,
             Error::Cancelled => WARPJIT_ERROR_CANCELLED,
             // A kind of error that this crate does not know yet.
             _ => WARPJIT_ERROR_INTERNAL,

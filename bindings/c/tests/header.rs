@@ -6,7 +6,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// In the order in which a program needs them.
-const FILES: [&str; 17] = [
+const FILES: [&str; 19] = [
     "version",
     "status",
     "handle",
@@ -24,6 +24,8 @@ const FILES: [&str; 17] = [
     "engine",
     "report",
     "saved",
+    "prepared",
+    "queue",
 ];
 
 /// Macros that programs compare with what the library says at run time.

@@ -268,7 +268,7 @@ mod tests {
             let order = order.clone();
             Box::new(move || order.lock().unwrap().push(number))
         };
-        assert!(background.push(|| Box::new(move || drop(gate.recv()))));
+        assert!(background.push(|| Box::new(move || gate.recv().unwrap_or_default())));
         assert!(background.push_ahead(tell(2)).is_ok());
         assert!(background.push(|| tell(1)));
         let_go.send(()).unwrap();

@@ -385,6 +385,10 @@ impl Plan {
             banks[usize::from(windows::BANK)] = words;
         }
         plan.consts = banks.into_iter().map(Bank::new).collect();
+        if let [part] = &plan.parts[..] {
+            let part = part.clone();
+            plan.go_to(&part);
+        }
         Ok(plan)
     }
 
@@ -392,6 +396,7 @@ impl Plan {
     pub fn digest(&self, into: &mut impl Hasher) {
         (self.grid, self.block, self.threads, self.lanes, self.full_warps, self.warps).hash(into);
         (&self.blocks, &self.shared, self.local_bytes, &self.user_data, &self.slots).hash(into);
+        (self.start, self.first, self.extent, self.size).hash(into);
         for field in &self.block_fields {
             (field.space, field.offset, field.bytes, field.value).hash(into);
         }
