@@ -1,5 +1,7 @@
 //! Programs where they lie in guest memory: what control flow reaches, far away too; what an address is; what a program depends on.
 
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges are what is compared.
+
 mod support;
 
 use support::settings;

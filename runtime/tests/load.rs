@@ -53,7 +53,7 @@ fn registers_beyond_the_chip() {
     let program = Program::load(&code("exit nop"), &options).unwrap();
     let engine = Engine::new(Config::default()).unwrap();
     let launch = Launch { grid: [1, 1, 1], block: [1, 1, 1], ..Launch::default() };
-    let error = engine.run(&program, &mut engine.memory().unwrap(), &launch).unwrap_err();
+    let error = engine.run(&program, &engine.memory().unwrap(), &launch).unwrap_err();
     assert_eq!(error.to_string(), "launch: the program needs 200 registers of a thread, the chip has 128");
 }
 

@@ -1,6 +1,8 @@
 //! Tests the forms of guest memory with real programs of Tesla (32-bit addresses) and GCN (64-bit): memory of the host and of
 //! files, aliases, devices, pagers, watches, recorded stores, small spaces, identity, and changes while launches run.
 
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges are what is compared.
+
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

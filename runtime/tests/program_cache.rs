@@ -1,9 +1,12 @@
 //! The cache of programs in guest memory: what is the same program, what is looked at again, what is dropped.
 
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges are what is compared.
+
 use std::thread;
 use warpjit_frontend::Stage;
 use warpjit_runtime::{
-    Access, Chip, CodeAt, Config, Engine, Isa, Launch, Memory, Program, ProgramCache, ProgramOptions, Tier,
+    Access, Chip, CodeAt, CodeSource, Config, Engine, Isa, Launch, Memory, Program, ProgramCache,
+    ProgramOptions, Tier,
 };
 
 const CODE: u64 = 0x5_0000_0000;
@@ -199,7 +202,7 @@ fn the_programs_that_were_not_used_for_longest_are_dropped() {
 }
 
 /// Bytes of one program in a cache.
-fn cache_bytes(memory: &Vec<CodeAt<'_>>) -> usize {
+fn cache_bytes(memory: &impl CodeSource) -> usize {
     let cache = ProgramCache::default();
     cache.get(memory, 0, &options()).expect("loads");
     cache.statistics().bytes

@@ -106,7 +106,7 @@ fn damaged_containers_are_refused_or_run_without_harm() {
     let run = |bytes: &[u8]| {
         let options = ProgramOptions { chip: Some("g200".parse().unwrap()), ..options() };
         if let Ok(program) = Program::load(bytes, &options) {
-            let _ = engine.run(&program, &mut engine.memory().unwrap(), &launch);
+            let _ = engine.run(&program, &engine.memory().unwrap(), &launch);
         }
     };
     let files = [cubin(&Cubin::example()), TEXT.as_bytes().to_vec()];
@@ -141,7 +141,7 @@ fn random_words_are_run_without_harm_and_alike() {
         let program = Program::load(&code, &options).unwrap();
         let [interp, jit] = engines
             .each_ref()
-            .map(|engine| engine.run(&program, &mut engine.memory().unwrap(), &launch).unwrap().fault);
+            .map(|engine| engine.run(&program, &engine.memory().unwrap(), &launch).unwrap().fault);
         assert_eq!(interp, jit, "{code:02x?}");
     }
 }

@@ -175,7 +175,7 @@ impl Host {
     /// Runs a launch; gives the share of compiled code, or what is wrong.
     fn check(&mut self, program: &Program, launch: &Launch, wanted: &[u32]) -> Result<f64, String> {
         self.memory.write(OUT, &[0xee; 4 * OUT_WORDS]).unwrap();
-        let report = self.engine.run(program, &mut self.memory, launch).map_err(|e| e.to_string())?;
+        let report = self.engine.run(program, &self.memory, launch).map_err(|e| e.to_string())?;
         if let Some(fault) = report.fault {
             return Err(format!("{fault:?}"));
         }

@@ -29,7 +29,7 @@ fn run(chip: &str, code: &[u8], registers: &[(&str, u32)]) -> Report {
     };
     let run = |tier| {
         let engine = Engine::new(Config { tier, ..Config::default() }).unwrap();
-        engine.run(&program, &mut engine.memory().unwrap(), &launch).unwrap()
+        engine.run(&program, &engine.memory().unwrap(), &launch).unwrap()
     };
     let (interpreted, compiled) = (run(Tier::Interp), run(Tier::Jit));
     assert_eq!(interpreted.registers, compiled.registers);

@@ -271,7 +271,7 @@ fn bad_programs_end_in_faults() {
     let engines = TIERS.map(|tier| Engine::new(config(tier)).unwrap());
     let run = |engine: &Engine, code: &[u8], max_steps| {
         let program = Program::load(code, &options).unwrap();
-        engine.run(&program, &mut engine.memory().unwrap(), &launch(max_steps)).unwrap()
+        engine.run(&program, &engine.memory().unwrap(), &launch(max_steps)).unwrap()
     };
     let mut random = Random::new(77);
     let words = random_program(&mut random, 6, true);

@@ -91,7 +91,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Raw GCN code: adds one to a word for each thread of a grid along x; the buffer's address is in s[0:1].
+/// Raw GCN code: adds one to a word for each thread of a grid along x; the buffer's address is in `s[0:1]`.
 fn increments() -> Result<Program> {
     let source = "
         s_lshl_b32 s2, s2, 8

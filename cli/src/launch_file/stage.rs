@@ -51,12 +51,12 @@ pub(super) fn refuse(t: &Table<'_>) -> Result<()> {
 /// The keys of `[launch]` that only graphics stages have. Rows are read later.
 pub(super) fn read_stage(t: &Table<'_>, stage: Stage, program: &Program) -> Result<StageLaunch> {
     let name = stage.name();
-    if let Some(kind) = t.get("type") {
-        if !program.raw && (program.code.starts_with(b"\x7fELF") || is_text_cubin(&program.code)) {
-            return Err(kind.error(format!(
-                "is {name:?}; only raw code is of a graphics stage, not a container's kernel"
-            )));
-        }
+    if let Some(kind) = t.get("type")
+        && !program.raw
+        && (program.code.starts_with(b"\x7fELF") || is_text_cubin(&program.code))
+    {
+        return Err(kind
+            .error(format!("is {name:?}; only raw code is of a graphics stage, not a container's kernel")));
     }
     let why = format!("a {name} launch has none; it runs over a batch");
     t.refuse(&["grid", "block", "grid_start", "last_block", "dynamic_shared", "tmpring_size"], &why)?;

@@ -258,7 +258,9 @@ mod tests {
         let together = Arc::new(std::sync::Barrier::new(3));
         for _ in 0..3 {
             let together = together.clone();
-            assert!(background.push(|| Box::new(move || drop(together.wait()))));
+            assert!(background.push(|| Box::new(move || {
+                together.wait();
+            })));
         }
         background.wait();
         let background = Background::default();

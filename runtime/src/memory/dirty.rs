@@ -164,7 +164,7 @@ impl Memory {
         crate::vm::ensure_for_memory()?;
         self.edit(|edit| {
             let host_page = edit.host_page();
-            if range.start % host_page != 0 || range.end % host_page != 0 {
+            if !range.start.is_multiple_of(host_page) || !range.end.is_multiple_of(host_page) {
                 return Err(Error::Memory(format!(
                     "pages from {:#x} to {:#x}: not multiples of {host_page:#x}",
                     range.start, range.end

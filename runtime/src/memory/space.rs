@@ -176,6 +176,7 @@ pub(super) struct Space {
     /// Never null.
     outside: AtomicPtr<Outside>,
     /// Earlier values of `outside` that somebody may still use.
+    #[expect(clippy::vec_box, reason = "who still uses one has a pointer to it")]
     retired: Mutex<Vec<Box<Outside>>>,
     /// Launches and host threads that use the space now.
     users: AtomicUsize,

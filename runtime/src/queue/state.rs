@@ -123,6 +123,7 @@ enum Step {
 }
 
 /// How far a thread has got with a submission.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, for a moment")]
 enum Advance {
     Parked(Option<Instant>),
     Wide(Box<Wide>),
@@ -412,6 +413,7 @@ impl QueueState {
 
 impl Inner {
     /// Keeps the storage of a prepared launch for its next dispatch. What has to go is added to `dropped`.
+    #[expect(clippy::vec_box, reason = "they are kept in boxes, which move from list to list")]
     fn keep(&mut self, working: Box<Working>, dropped: &mut Vec<Box<Working>>) {
         // Nobody can submit it again.
         if self.dropped || Arc::strong_count(working.template()) == 1 {
@@ -419,6 +421,7 @@ impl Inner {
             return;
         }
         if self.kept.len() >= MOST_KEPT {
+            #[expect(clippy::borrowed_box, reason = "what a list of boxes gives")]
             let unused = |working: &Box<Working>| Arc::strong_count(working.template()) == 1;
             let gone: Vec<u64> = self.kept.iter().filter(|(_, w)| unused(w)).map(|(id, _)| *id).collect();
             let gone = if gone.is_empty() { self.kept.keys().take(1).copied().collect() } else { gone };

@@ -117,12 +117,12 @@ impl Family for Gcn {
 
     fn add_mesh(&mut self, mesh: &Mesh) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(&mesh.vertices);
-        self.meshes.push((upload(&mut self.memory, bytes)?, bytes.len() as u32));
+        self.meshes.push((upload(&self.memory, bytes)?, bytes.len() as u32));
         Ok(())
     }
 
     fn add_texture(&mut self, texture: &Texture) -> Result<()> {
-        let address = upload(&mut self.memory, &texture.tiled_1d())?;
+        let address = upload(&self.memory, &texture.tiled_1d())?;
         let (side, last) = (texture.size - 1, texture.last_level());
         let identity = 4 | 5 << 3 | 6 << 6 | 7 << 9;
         // Data format 10 is 8_8_8_8, number format 0 unorm; tile mode 13 is 1D thin, type 9 two-dimensional; the pitch is the width.
@@ -160,7 +160,7 @@ impl Family for Gcn {
         let results = bytemuck::cast_slice_mut(out);
         batch.outputs = RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28])
             .context("offsets of outputs")?;
-        let report = self.engine.run_stage(&self.programs.vertex, &mut self.memory, &launch, &mut batch)?;
+        let report = self.engine.run_stage(&self.programs.vertex, &self.memory, &launch, &mut batch)?;
         check(Stage::Vertex, &report)
     }
 
@@ -190,7 +190,7 @@ impl Family for Gcn {
         batch.outputs = vec![RowsMut::new(bytemuck::cast_slice_mut(&mut out.colours))];
         batch.coverage = Some(&mut out.alive);
         let program = self.programs.pixel(draw);
-        let report = self.engine.run_stage(program, &mut self.memory, &launch, &mut batch)?;
+        let report = self.engine.run_stage(program, &self.memory, &launch, &mut batch)?;
         check(Stage::Fragment, &report)
     }
 }

@@ -107,7 +107,7 @@ impl Family for Nvidia {
     }
 
     fn add_texture(&mut self, texture: &Texture) -> Result<()> {
-        let address = upload(&mut self.memory, &texture.block_linear(self.layout.gob_rows, GOBS_LOG2))?;
+        let address = upload(&self.memory, &texture.block_linear(self.layout.gob_rows, GOBS_LOG2))?;
         let last = texture.last_level();
         self.textures.push([
             // RGBA8, unorm, each result from the component of its name.
@@ -136,7 +136,7 @@ impl Family for Nvidia {
         batch.inputs = vec![column(0), column(NORMAL_OFFSET), column(COORDINATE_OFFSET)];
         batch.outputs = RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28])
             .context("offsets of outputs")?;
-        let report = self.engine.run_stage(&self.programs.vertex, &mut self.memory, &launch, &mut batch)?;
+        let report = self.engine.run_stage(&self.programs.vertex, &self.memory, &launch, &mut batch)?;
         check(Stage::Vertex, &report)
     }
 
@@ -160,7 +160,7 @@ impl Family for Nvidia {
         batch.outputs = vec![RowsMut::new(bytemuck::cast_slice_mut(&mut out.colours))];
         batch.coverage = Some(&mut out.alive);
         let program = self.programs.pixel(draw);
-        let report = self.engine.run_stage(program, &mut self.memory, &launch, &mut batch)?;
+        let report = self.engine.run_stage(program, &self.memory, &launch, &mut batch)?;
         check(Stage::Fragment, &report)
     }
 }

@@ -84,7 +84,7 @@ fn fixed(lod: f32) -> i32 {
     if lod.is_nan() { -LIMIT } else { ((lod * 256.0).round_ties_even() as i32).clamp(-LIMIT, LIMIT) }
 }
 
-/// [`log2_128`] of a fraction from 1 to 2, by the highest 8 bits of the mantissa. The lower 15 bits of the mantissa added to an entry give
+/// `log2_128` of a fraction from 1 to 2, by the highest 8 bits of the mantissa. The lower 15 bits of the mantissa added to an entry give
 /// the logarithm in bits 16 and up: it changes once at most in each 256th.
 pub const LOG2: [u32; 256] = {
     let mut table = [0; 256];

@@ -2,8 +2,8 @@
 //!
 //! Guest memory can vanish while it is accessed: another thread unmaps it, or the embedder maps and unmaps pages by itself. So
 //! Rust code accesses it only through the functions here. Each is a few instructions of assembly between two labels. When one of
-//! them raises SIGSEGV or SIGBUS, the signal handler finds its pc between the labels ([`is_inside`]) and resumes at
-//! [`failed`], which makes the function return to its caller with a failure.
+//! them raises SIGSEGV or SIGBUS, the signal handler finds its pc between the labels (`is_inside`) and resumes at
+//! `failed`, which makes the function return to its caller with a failure.
 //!
 //! Every word access is single and, where it is aligned, atomic. [`copy`] may move bytes in any order and size.
 
