@@ -12,9 +12,10 @@
 
 namespace {
 
-const uint32_t STAGES[2] = {WARPJIT_STAGE_VERTEX, WARPJIT_STAGE_FRAGMENT};
 // Bytes of a row of a plane: three floats.
 constexpr size_t PLANE = 12;
+// Most programs that a card keeps.
+constexpr size_t MOST_PROGRAMS = 256;
 
 template <typename T> void add_input(warpjit_batch *batch, const std::vector<T> &rows, size_t offset, size_t stride)
 {
@@ -34,6 +35,9 @@ Card::Card(const warpjit_engine *engine, const std::string &chip) : engine(engin
         throw std::runtime_error("VRAM cannot be mapped");
     host = static_cast<uint8_t *>(mapped);
 
+    const char *isa = nullptr;
+    check(warpjit_chip_isa(chip.c_str(), &isa));
+    is_gcn = std::string(isa) == "gcn";
     auto options = make<warpjit_memory_options>(warpjit_memory_options_new);
     check(warpjit_memory_options_set_chip(options.get(), chip.c_str()));
     memory = make<warpjit_memory>(warpjit_memory_new, options.get());
@@ -84,24 +88,30 @@ uint8_t *Card::vram(uint64_t address, uint64_t bytes) const
     return host + (address - VRAM);
 }
 
+template <typename Word> Word *Card::words(uint64_t address, uint64_t count) const
+{
+    if (address % sizeof(Word) != 0)
+        throw std::runtime_error("a command names words at an odd address");
+    return reinterpret_cast<Word *>(vram(address, count * sizeof(Word)));
+}
+
 void Card::run()
 {
     const uint32_t size = state.registers[RING_WORDS / 4];
-    const auto word = [&](uint32_t at) {
-        uint32_t value;
-        std::memcpy(&value, vram(state.registers[RING_BASE / 4] + uint64_t(at) * 4, 4), 4);
-        return value;
-    };
+    const uint32_t *ring = words<uint32_t>(state.registers[RING_BASE / 4], size);
     uint32_t &get = state.registers[GET / 4];
     const uint32_t put = state.registers[PUT / 4];
-    if (size == 0 || put >= size || get >= size)
+    if (put >= size || get >= size)
         throw std::runtime_error("the ring is not set up");
-    while (get != put) {
-        const uint32_t header = word(get);
-        std::vector<uint32_t> words(header & 0xffff);
+    // Behind a dispatch that has stopped nothing begins.
+    while (get != put && state.stopped.empty()) {
+        const uint32_t header = ring[get], count = header & 0xffff;
+        if (count >= (put + size - get) % size)
+            throw std::runtime_error("a command is longer than what is in the ring");
+        std::vector<uint32_t> words(count);
         for (uint32_t &value : words) {
             get = (get + 1) % size;
-            value = word(get);
+            value = ring[get];
         }
         get = (get + 1) % size;
         execute(header >> 16, words);
@@ -127,8 +137,8 @@ void Card::execute(uint32_t command, const std::vector<uint32_t> &words)
     case CLEAR: {
         needs(1);
         const uint64_t pixels = uint64_t(state.target.at(2)) * state.target.at(3);
-        auto *colours = reinterpret_cast<uint32_t *>(vram(state.target[0], pixels * 4));
-        auto *depths = reinterpret_cast<float *>(vram(state.target[1], pixels * 4));
+        auto *colours = this->words<uint32_t>(state.target[0], pixels);
+        auto *depths = this->words<float>(state.target[1], pixels);
         std::fill(colours, colours + pixels, words[0]);
         std::fill(depths, depths + pixels, 1.0F);
         break;
@@ -158,6 +168,15 @@ void Card::execute(uint32_t command, const std::vector<uint32_t> &words)
         needs(1);
         draw(words[0]);
         break;
+    case SET_KERNEL:
+        needs(4);
+        state.kernel = words;
+        break;
+    case DISPATCH:
+        needs(2);
+        state.dispatch = words;
+        dispatch();
+        break;
     default:
         throw std::runtime_error("there is no command " + std::to_string(command));
     }
@@ -181,51 +200,127 @@ Handle<warpjit_launch> Card::launch(const StageState &stage) const
     return launch;
 }
 
-Handle<warpjit_program> Card::program(const StageState &stage, uint32_t kind) const
+const warpjit_program *Card::program(const std::vector<uint32_t> &words, uint32_t kind)
 {
-    const std::vector<uint32_t> &words = stage.program;
-    const uint32_t bytes = words.at(1);
-    auto interface = make<warpjit_stage>(warpjit_stage_new, kind);
-    size_t at = 4;
-    for (uint32_t n = 0; n < words.at(2); n++, at += 4)
-        check(warpjit_stage_add_input(interface.get(), words.at(at), words.at(at + 1), words.at(at + 2), words.at(at + 3)));
-    for (uint32_t n = 0; n < words.at(3); n++, at += 3)
-        check(warpjit_stage_add_output(interface.get(), words.at(at), words.at(at + 1), words.at(at + 2), false));
+    // The same code with the same interface is the same program, wherever it is.
+    const uint8_t *code = vram(words.at(0), words.at(1));
+    std::vector<uint8_t> key(code, code + words[1]);
+    const auto *rest = reinterpret_cast<const uint8_t *>(words.data() + 1);
+    key.insert(key.end(), rest, rest + (words.size() - 1) * 4);
+    key.push_back(uint8_t(kind));
+    auto known = programs.find(key);
+    if (known == programs.end()) {
+        auto loaded = load_program(words, kind);
+        if (programs.size() == MOST_PROGRAMS)
+            programs.erase(programs.begin());
+        known = programs.emplace(std::move(key), std::move(loaded)).first;
+    }
+    return known->second.get();
+}
 
+Handle<warpjit_program> Card::load_program(const std::vector<uint32_t> &words, uint32_t kind) const
+{
     auto options = make<warpjit_program_options>(warpjit_program_options_new, "tesla");
     check(warpjit_program_options_set_chip(options.get(), chip.c_str()));
     check(warpjit_program_options_set_raw(options.get(), true));
-    check(warpjit_program_options_set_stage(options.get(), interface.get()));
-    return make<warpjit_program>(warpjit_program_load, engine, vram(words.at(0), bytes), size_t(bytes), options.get(),
-                                 nullptr);
+    if (kind != WARPJIT_STAGE_COMPUTE) {
+        auto interface = make<warpjit_stage>(warpjit_stage_new, kind);
+        size_t at = 4;
+        for (uint32_t n = 0; n < words.at(2); n++, at += 4)
+            check(warpjit_stage_add_input(interface.get(), words.at(at), words.at(at + 1), words.at(at + 2),
+                                          words.at(at + 3)));
+        for (uint32_t n = 0; n < words.at(3); n++, at += 3)
+            check(warpjit_stage_add_output(interface.get(), words.at(at), words.at(at + 1), words.at(at + 2), false));
+        check(warpjit_program_options_set_stage(options.get(), interface.get()));
+    } else if (is_gcn) {
+        check(warpjit_program_options_set_rsrc(options.get(), words.at(2), words.at(3)));
+    } else {
+        check(warpjit_program_options_set_registers(options.get(), words.at(2)));
+    }
+    return make<warpjit_program>(warpjit_program_load, engine, vram(words.at(0), words.at(1)), size_t(words[1]),
+                                 options.get(), nullptr);
 }
 
-// What the guest does wrong costs it the draw, and nothing else.
-bool Card::run_stage(const warpjit_program *program, const warpjit_launch *launch, const warpjit_batch *batch)
+bool Card::is_well(const warpjit_report *report)
 {
-    auto report = make<warpjit_report>(warpjit_engine_run_stage, engine, program, memory.get(), launch, batch);
     warpjit_fault fault;
-    check(warpjit_report_fault(report.get(), &fault, sizeof fault));
+    check(warpjit_report_fault(report, &fault, sizeof fault));
     if (fault.kind != WARPJIT_FAULT_NONE)
         state.registers[FAULTS / 4]++;
     return fault.kind == WARPJIT_FAULT_NONE;
 }
 
+bool Card::run_stage(const warpjit_program *program, const warpjit_launch *launch, const warpjit_batch *batch)
+{
+    return is_well(make<warpjit_report>(warpjit_engine_run_stage, engine, program, memory.get(), launch, batch).get());
+}
+
+// Runs state.dispatch from its beginning, or from where it has stopped.
+void Card::dispatch()
+{
+    const std::vector<uint32_t> &words = state.dispatch;
+    auto launch = make<warpjit_launch>(warpjit_launch_new);
+    check(warpjit_launch_set_grid(launch.get(), words.at(0), 1, 1));
+    check(warpjit_launch_set_block(launch.get(), words.at(1), 1, 1));
+    if (is_gcn)
+        check(warpjit_launch_set_user_data(launch.get(), words.data() + 2, words.size() - 2));
+    for (size_t n = 2; n < words.size() && !is_gcn; n++)
+        check(warpjit_launch_add_arg_u32(launch.get(), words[n]));
+    check(warpjit_launch_set_save(launch.get(), stop.get()));
+    stop.reset();
+
+    const warpjit_program *kernel = program(state.kernel, WARPJIT_STAGE_COMPUTE);
+    Handle<warpjit_report> report;
+    if (state.stopped.empty()) {
+        report = make<warpjit_report>(warpjit_engine_run, engine, kernel, memory.get(), launch.get());
+    } else {
+        // The bytes may come from anywhere; the library finds out whether they are of this launch.
+        auto saved = make<warpjit_saved_launch>(warpjit_saved_launch_from_bytes, state.stopped.data(), state.stopped.size());
+        report = make<warpjit_report>(warpjit_engine_resume, engine, kernel, memory.get(), launch.get(), saved.get());
+        state.stopped.clear();
+    }
+    if (!is_well(report.get()))
+        return;
+    warpjit_saved_launch *stopped;
+    const warpjit_status status = warpjit_report_saved_launch(report.get(), &stopped);
+    if (status == WARPJIT_ERROR_NOT_FOUND)
+        return;
+    check(status);
+    const Handle<warpjit_saved_launch> owned(stopped);
+    // Guest memory is VRAM, which the card saves itself.
+    auto bytes = make<warpjit_bytes>(warpjit_saved_launch_to_bytes, stopped, nullptr);
+    const char *data;
+    size_t size;
+    check(warpjit_bytes_get(bytes.get(), &data, &size));
+    state.stopped.assign(data, data + size);
+}
+
+void Card::stop_after(uint64_t blocks)
+{
+    stop = make<warpjit_save>(warpjit_save_new, blocks);
+}
+
+uint64_t Card::blocks_left() const
+{
+    uint64_t blocks = 0;
+    if (!state.stopped.empty()) {
+        auto saved = make<warpjit_saved_launch>(warpjit_saved_launch_from_bytes, state.stopped.data(), state.stopped.size());
+        check(warpjit_saved_launch_info(saved.get(), &blocks, nullptr));
+    }
+    return blocks;
+}
+
+void Card::go_on()
+{
+    if (!state.stopped.empty())
+        dispatch();
+    run();
+}
+
 void Card::draw(uint32_t flags)
 {
-    std::shared_ptr<warpjit_program> loaded[2];
-    for (int n = 0; n < 2; n++) {
-        // The same code with the same interface is the same program.
-        const auto &words = state.stages[n].program;
-        const uint8_t *code = vram(words.at(0), words.at(1));
-        std::vector<uint8_t> key(code, code + words[1]);
-        const auto *rest = reinterpret_cast<const uint8_t *>(words.data() + 1);
-        key.insert(key.end(), rest, rest + (words.size() - 1) * 4);
-        const auto known = std::find_if(programs.begin(), programs.end(), [&](auto &entry) { return entry.first == key; });
-        if (known == programs.end())
-            programs.emplace_back(key, program(state.stages[n], STAGES[n]));
-        loaded[n] = known == programs.end() ? programs.back().second : known->second;
-    }
+    const warpjit_program *vertex_program = program(state.stages[0].program, WARPJIT_STAGE_VERTEX);
+    const warpjit_program *pixel_program = program(state.stages[1].program, WARPJIT_STAGE_FRAGMENT);
 
     // Vertices. Programs of NVIDIA get attributes, those of AMD the number of the vertex in a register.
     const uint32_t count = state.vertices.at(1);
@@ -252,14 +347,14 @@ void Card::draw(uint32_t flags)
                                        std::max(vertices.size() * sizeof(ShadedVertex), offset) - offset,
                                        sizeof(ShadedVertex)));
     auto vertex_launch = launch(state.stages[0]);
-    if (!run_stage(loaded[0].get(), vertex_launch.get(), batch.get()))
+    if (!run_stage(vertex_program, vertex_launch.get(), batch.get()))
         return;
 
     // Triangles.
     const uint32_t width = state.target.at(2), height = state.target.at(3);
-    const uint64_t target_bytes = uint64_t(width) * height * 4;
-    const Depth depth = {width, height, reinterpret_cast<float *>(vram(state.target[1], target_bytes))};
-    const auto *first = reinterpret_cast<uint32_t *>(vram(state.indices.at(0), uint64_t(state.indices.at(1)) * 4));
+    const uint64_t pixels = uint64_t(width) * height;
+    const Depth depth = {width, height, words<float>(state.target[1], pixels)};
+    const auto *first = words<uint32_t>(state.indices.at(0), state.indices.at(1));
     const std::vector<uint32_t> indices(first, first + state.indices[1]);
     const bool discards = flags & DISCARDS;
     const Fragments fragments = rasterise(vertices, indices, flags & CULLS, depth, !discards);
@@ -310,11 +405,11 @@ void Card::draw(uint32_t flags)
     check(warpjit_batch_add_output(batch.get(), colours.data(), colours.size() * sizeof colours[0], 0));
     check(warpjit_batch_set_coverage(batch.get(), alive.data(), alive.size()));
     auto pixel_launch = launch(state.stages[1]);
-    if (!run_stage(loaded[1].get(), pixel_launch.get(), batch.get()))
+    if (!run_stage(pixel_program, pixel_launch.get(), batch.get()))
         return;
 
     // Output. Quads are in the order of their triangles, so the last one that wrote a pixel is the nearest.
-    uint8_t *target = vram(state.target[0], target_bytes);
+    uint8_t *target = vram(state.target[0], pixels * 4);
     for (size_t row = 0; row < colours.size(); row++) {
         const warpjit_quad &quad = fragments.quads[row / 4];
         const uint32_t lane = row % 4, x = quad.x + lane % 2, y = quad.y + lane / 2;
@@ -334,12 +429,12 @@ template <typename Self, typename Each> void Card::State::fields(Self &self, Eac
     for (auto &stage : self.stages)
         for (auto *field : {&stage.program, &stage.constants, &stage.user_data})
             each(*field);
-    for (auto *field : {&self.target, &self.vertices, &self.indices, &self.texture})
+    for (auto *field : {&self.target, &self.vertices, &self.indices, &self.texture, &self.kernel, &self.dispatch})
         each(*field);
 }
 
 namespace {
-constexpr char MAGIC[8] = {'w', 'j', 'c', 'a', 'r', 'd', '0', '1'};
+constexpr char MAGIC[8] = {'w', 'j', 'c', 'a', 'r', 'd', '0', '2'};
 }
 
 std::vector<uint8_t> Card::save() const
@@ -355,6 +450,9 @@ std::vector<uint8_t> Card::save() const
         put(&count, sizeof count);
         put(field.data(), field.size() * 4);
     });
+    const uint64_t stopped = state.stopped.size();
+    put(&stopped, sizeof stopped);
+    put(state.stopped.data(), stopped);
     put(host, VRAM_BYTES);
     return out;
 }
@@ -382,8 +480,14 @@ void Card::restore(const std::vector<uint8_t> &bytes)
         field.resize(count);
         get(field.data(), size_t(count) * 4);
     });
+    uint64_t stopped;
+    get(&stopped, sizeof stopped);
+    if (stopped > bytes.size() - at)
+        throw std::runtime_error("the state is cut off");
+    restored.stopped.resize(stopped);
+    get(restored.stopped.data(), stopped);
     if (bytes.size() - at != VRAM_BYTES)
         throw std::runtime_error("the state has memory of another size");
     get(host, VRAM_BYTES);
-    state = restored;
+    state = std::move(restored);
 }

@@ -3,10 +3,69 @@
 #include <fstream>
 #include <iterator>
 
+// A block copies a row, a thread every 64th pixel of it: `from`, `to`, `width` are the arguments.
+static const char *const TESLA_COPY = R"(
+    and b32 $r0 $r0 0xffff
+    cvt u32 $r1 u16 u16 s[0xc]
+    mov b32 $r2 b32 s[0x18]
+    mul $r3 u16 $r1l u16 $r2l
+    add b32 $r3 $r3 $r0
+    shl b32 $r3 $r3 0x2
+    long add b32 $r4 b32 s[0x14] $r3
+    long add b32 $r3 b32 s[0x10] $r3
+again:
+    set $c0 # ge u32 $r0 $r2
+    (lg $c0) exit
+    ld b32 $r5 g14[$r3]
+    st b32 g14[$r4] $r5
+    add b32 $r3 $r3 0x100
+    add b32 $r4 $r4 0x100
+    add b32 $r0 $r0 0x40
+    bra #again
+)";
+static const char *const FERMI_COPY = R"(
+    mov b32 $r0 $ctaidx
+    mov b32 $r1 $tidx
+    add $r2 (mul u32 $r0 u32 c0[0x28]) $r1
+    add b32 $r3 (shl $r2 0x2) c0[0x20]
+    add b32 $r4 (shl $r2 0x2) c0[0x24]
+again:
+    set $p0 0x1 ge u32 $r1 c0[0x28]
+    $p0 exit
+    ld b32 $r5 ca g[$r3]
+    st b32 wb g[$r4] $r5
+    add b32 $r3 $r3 0x100
+    add b32 $r4 $r4 0x100
+    add b32 $r1 $r1 0x40
+    bra #again
+)";
+static const char *const GCN_COPY = R"(
+    s_mul_i32 s4, s3, s2
+    v_add_u32 v1, vcc, s4, v0
+    v_lshlrev_b32 v1, 2, v1
+    v_add_u32 v2, vcc, s0, v1
+    v_add_u32 v4, vcc, s1, v1
+    v_mov_b32 v3, 0
+    v_mov_b32 v5, 0
+again:
+    v_cmp_gt_u32 vcc, s2, v0
+    s_and_b64 exec, exec, vcc
+    s_cbranch_execz done
+    flat_load_dword v6, v[2:3]
+    s_waitcnt vmcnt(0) lgkmcnt(0)
+    flat_store_dword v[4:5], v6
+    v_add_u32 v2, vcc, 0x100, v2
+    v_add_u32 v4, vcc, 0x100, v4
+    v_add_u32 v0, vcc, 64, v0
+    s_branch again
+done:
+    s_endpgm
+)";
+
 const std::array<Family, 3> FAMILIES = {{
-    {"tesla", "g80", false, {0x00, 0x0c, 0x18}, {0x00, 0x10, 0x1c}, {0x00, 0x04, 0x10}, 4, false},
-    {"fermi", "gf100", false, {0x80, 0x90, 0xa0}, {0x70, 0x80, 0x90}, {0x7c, 0x80, 0x90}, 8, true},
-    {"gcn", "fiji", true, {}, {}, {}, 0, false},
+    {"tesla", "g80", false, {0x00, 0x0c, 0x18}, {0x00, 0x10, 0x1c}, {0x00, 0x04, 0x10}, 4, false, TESLA_COPY},
+    {"fermi", "gf100", false, {0x80, 0x90, 0xa0}, {0x70, 0x80, 0x90}, {0x7c, 0x80, 0x90}, 8, true, FERMI_COPY},
+    {"gcn", "fiji", true, {}, {}, {}, 0, false, GCN_COPY},
 }};
 
 namespace {
@@ -34,6 +93,7 @@ Driver::Driver(const warpjit_memory *bus, const Family &family, const std::strin
     ring = allocate(RING_SIZE * 4);
     colours = allocate(uint64_t(width) * height * 4);
     depths = allocate(uint64_t(width) * height * 4);
+    front = allocate(uint64_t(width) * height * 4);
     for (uint64_t &address : constants)
         address = allocate(CONSTANT_BYTES);
     const char *names[3] = {"vertex", "pixel", "cutout"};
@@ -67,6 +127,7 @@ Driver::Driver(const warpjit_memory *bus, const Family &family, const std::strin
                                 0x80000000 | side, last << 28 | 1 << 16 | side, 0x03000000,
                                 family.has_view_levels ? last << 4 : 0});
     }
+    upload_kernel();
     write_register(RING_BASE, uint32_t(ring));
     write_register(RING_WORDS, RING_SIZE);
     command(SET_TARGET, {uint32_t(colours), uint32_t(depths), width, height});
@@ -86,6 +147,17 @@ uint64_t Driver::upload(const void *data, size_t bytes)
     const uint64_t address = allocate(bytes);
     check(warpjit_memory_write(bus, address, data, bytes));
     return address;
+}
+
+void Driver::upload_kernel()
+{
+    // Drivers have compilers. This one has the library's assembler.
+    auto code = make<warpjit_bytes>(warpjit_assemble, nullptr, family.chip, WARPJIT_STAGE_COMPUTE, family.copy);
+    const char *words;
+    size_t bytes;
+    check(warpjit_bytes_get(code.get(), &words, &bytes));
+    kernel = upload(words, bytes);
+    kernel_bytes = uint32_t(bytes);
 }
 
 std::vector<uint8_t> Driver::layout(const Texture &texture) const
@@ -124,8 +196,22 @@ void Driver::command(Command command, const std::vector<uint32_t> &words)
 void Driver::kick()
 {
     write_register(PUT, put);
+}
+
+void Driver::finish() const
+{
     if (read_register(GET) != put)
         throw std::runtime_error("the card has stopped");
+}
+
+void Driver::present()
+{
+    // GCN: 8 vector registers and 16 scalar ones, 3 words of user data, the workgroup's x. Others: 8 registers.
+    if (family.is_gcn)
+        command(SET_KERNEL, {uint32_t(kernel), kernel_bytes, 1 | 1 << 6, 3 << 1 | 1 << 7});
+    else
+        command(SET_KERNEL, {uint32_t(kernel), kernel_bytes, 8, 0});
+    command(DISPATCH, {height, 64, uint32_t(colours), uint32_t(front), width});
 }
 
 void Driver::clear()
@@ -162,6 +248,7 @@ void Driver::draw(const Draw &draw)
     const bool discards = mesh == 3;
     // The constants of the draw before are still in use until the card has done it.
     kick();
+    finish();
     check(warpjit_memory_write(bus, constants[0], draw.vertex_constants.data(), sizeof draw.vertex_constants));
     check(warpjit_memory_write(bus, constants[1], draw.pixel_constants.data(), sizeof draw.pixel_constants));
     set_program(0, 0);
@@ -196,6 +283,6 @@ void Driver::draw(const Draw &draw)
 std::vector<uint8_t> Driver::picture() const
 {
     std::vector<uint8_t> out(size_t(width) * height * 4);
-    check(warpjit_memory_read(bus, colours, out.data(), out.size()));
+    check(warpjit_memory_read(bus, front, out.data(), out.size()));
     return out;
 }

@@ -17,6 +17,8 @@ struct Family {
     std::array<uint32_t, 3> attributes, results, planes;
     uint32_t gob_rows;
     bool has_view_levels;
+    // Source of the kernel that copies rows of a picture.
+    const char *copy;
 };
 extern const std::array<Family, 3> FAMILIES;
 
@@ -32,14 +34,19 @@ public:
     void draw(const Draw &draw);
     // Replaces the texels of a texture by those of another one of the same size.
     void change_texture(uint32_t number, const Texture &texture);
+    // Shows the frame: a kernel copies it to the picture. The card does it when it is told to (kick).
+    void present();
     // Lets the card execute what has been written to the ring.
     void kick();
+    // The card must have executed all.
+    void finish() const;
     // The picture, as the card has it in its memory.
     std::vector<uint8_t> picture() const;
     uint32_t read_register(uint32_t offset) const;
 
 private:
     uint64_t allocate(uint64_t bytes);
+    void upload_kernel();
     uint64_t upload(const void *data, size_t bytes);
     std::vector<uint8_t> layout(const Texture &texture) const;
     void command(Command command, const std::vector<uint32_t> &words);
@@ -49,7 +56,8 @@ private:
     const warpjit_memory *bus;
     const Family &family;
     uint32_t width, height;
-    uint64_t next = VRAM, ring, colours, depths, constants[2];
+    uint64_t next = VRAM, ring, colours, depths, front, kernel, constants[2];
+    uint32_t kernel_bytes;
     uint32_t put = 0;
     // Address and bytes.
     std::array<uint64_t, 3> programs, program_bytes;

@@ -1,7 +1,8 @@
 // Draws frames with an emulated graphics card: card PROGRAMS OUT [FRAMES [WIDTH HEIGHT]]
 //
 // PROGRAMS is examples/draw/programs, OUT the folder for the pictures, FAMILY_NUMBER.png. The scene is that of examples/draw. From the
-// middle frame on the cube has another texture. In the middle of that frame the card is saved, destroyed, and restored.
+// middle frame on the cube has another texture. During that frame the card is twice saved, destroyed, and restored: between two draws, and
+// in the middle of a dispatch, which another engine ends.
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,11 +14,32 @@
 
 namespace {
 
-void draw_frames(const warpjit_engine *engine, const Family &family, const std::string &programs, const std::string &out,
-                 uint32_t frames, uint32_t width, uint32_t height)
+// Saves a card and makes another one of it.
+void move_to(const warpjit_engine *engine, const Family &family, std::optional<Card> &card, Driver &driver)
+{
+    auto state = card->save();
+    card.emplace(engine, family.chip);
+    // A state that is cut off is refused.
+    for (const size_t bytes : {size_t(0), size_t(7), size_t(100), state.size() - 1}) {
+        bool is_refused = false;
+        try {
+            card->restore({state.begin(), state.begin() + long(bytes)});
+        } catch (const std::exception &) {
+            is_refused = true;
+        }
+        if (!is_refused)
+            throw std::runtime_error("half a state was accepted");
+    }
+    card->restore(state);
+    driver.move(card->bus());
+}
+
+// The engines have other settings, which makes no difference to pictures.
+void draw_frames(const warpjit_engine *first, const warpjit_engine *second, const Family &family,
+                 const std::string &programs, const std::string &out, uint32_t frames, uint32_t width, uint32_t height)
 {
     std::optional<Card> card;
-    card.emplace(engine, family.chip);
+    card.emplace(first, family.chip);
     Driver driver(card->bus(), family, programs, width, height);
     for (uint32_t number = 0; number < frames; number++) {
         const bool is_middle = number == frames / 2;
@@ -29,15 +51,24 @@ void draw_frames(const warpjit_engine *engine, const Family &family, const std::
             driver.draw(draws[n]);
             if (is_middle && n + 1 == draws.size() / 2) {
                 driver.kick();
-                const auto state = card->save();
-                card.emplace(engine, family.chip);
-                card->restore(state);
-                driver.move(card->bus());
+                move_to(first, family, card, driver);
             }
         }
+        driver.present();
+        if (is_middle)
+            card->stop_after(height / 4);
         driver.kick();
+        if (is_middle) {
+            const uint64_t left = card->blocks_left();
+            std::printf("%s: stopped, %llu of %u rows left\n", family.name, static_cast<unsigned long long>(left), height);
+            move_to(second, family, card, driver);
+            if (left == 0 || card->blocks_left() != left)
+                throw std::runtime_error("the dispatch was not saved");
+            card->go_on();
+        }
+        driver.finish();
         if (const uint32_t faults = driver.read_register(FAULTS))
-            throw std::runtime_error(std::to_string(faults) + " draws have faulted");
+            throw std::runtime_error(std::to_string(faults) + " programs have faulted");
         char name[64];
         std::snprintf(name, sizeof name, "/%s_%04u.png", family.name, number);
         write_png(out + name, width, height, driver.picture());
@@ -58,9 +89,12 @@ int main(int count, char **arguments)
         return 2;
     }
     try {
-        auto engine = make<warpjit_engine>(warpjit_engine_new, nullptr);
+        auto config = make<warpjit_config>(warpjit_config_new);
+        auto first = make<warpjit_engine>(warpjit_engine_new, config.get());
+        check(warpjit_config_set_tier(config.get(), WARPJIT_TIER_JIT, 0));
+        auto second = make<warpjit_engine>(warpjit_engine_new, config.get());
         for (const Family &family : FAMILIES)
-            draw_frames(engine.get(), family, arguments[1], arguments[2], frames, width, height);
+            draw_frames(first.get(), second.get(), family, arguments[1], arguments[2], frames, width, height);
         return 0;
     } catch (const std::exception &error) {
         std::fprintf(stderr, "error: %s\n", error.what());

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use warpjit_runtime::{CancelToken, Config, Engine};
 
+use crate::batch::{Arrays, warpjit_batch};
 use crate::config::warpjit_config;
 use crate::handle::Draft;
 use crate::launch::{Description, warpjit_launch};
@@ -11,7 +12,6 @@ use crate::memory::{Space, warpjit_memory};
 use crate::pointers::{put, put_handle, put_if};
 use crate::program::{Loaded, warpjit_program};
 use crate::report::{Outcome, warpjit_report};
-use crate::stage::{Arrays, warpjit_batch};
 use crate::status::warpjit_status;
 use crate::{entry, handle, object};
 

@@ -16,6 +16,7 @@
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "one text for all, above and in the header")]
 
+pub mod batch;
 mod callback;
 pub mod code;
 pub mod config;
@@ -37,5 +38,6 @@ pub mod text;
 pub mod textures;
 pub mod version;
 pub mod vp1;
+pub mod words;
 
 pub use handle::warpjit_free;

@@ -3,14 +3,13 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 
-use warpjit_ir::AtomicOp;
 use warpjit_runtime::{Access, FileSharing, Memory, MemoryOptions};
 
 use crate::callback::User;
 use crate::device::{device, warpjit_device};
 use crate::handle::Draft;
 use crate::pointers::{array, array_mut, chip, put, put_handle, put_if};
-use crate::status::{Failure, warpjit_status};
+use crate::status::{Failure, WARPJIT_ERROR_INTERNAL, warpjit_status};
 use crate::{entry, handle, object};
 
 /// A guest address space. All calls may be made by any thread, also while launches run in it: a launch sees a change at its next access.
@@ -311,17 +310,34 @@ pub unsafe extern "C" fn warpjit_memory_unmap(memory: *const warpjit_memory, add
 /// Gets a range of addresses, `start` included, `end` not.
 pub type warpjit_each_range = Option<unsafe extern "C-unwind" fn(user: *mut c_void, start: u64, end: u64)>;
 
+/// Gets a mapping: its addresses, `start` included, `end` not, and what guests may do there.
+pub type warpjit_each_mapping =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, start: u64, end: u64, access: warpjit_access)>;
+
 /// Calls a function for each mapping, in order of address, before it returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_memory_buffers(
     memory: *const warpjit_memory,
-    each: warpjit_each_range,
+    each: warpjit_each_mapping,
     user: *mut c_void,
 ) -> warpjit_status {
     entry!({
-        let memory = handle::get::<Space>(memory)?;
-        let buffers = memory.0.buffers().map(|(address, bytes, _)| address..address + bytes);
-        tell_ranges(each, user, buffers)?
+        let each = each.ok_or_else(|| Failure::argument("the function is NULL"))?;
+        let (memory, user) = (handle::get::<Space>(memory)?, User::new(user, None));
+        for (start, bytes, access) in memory.0.buffers() {
+            let access = match access {
+                Access::ReadWrite => WARPJIT_ACCESS_READ_WRITE,
+                Access::ReadOnly => WARPJIT_ACCESS_READ_ONLY,
+                Access::None => WARPJIT_ACCESS_NONE,
+                other => {
+                    let text = format!("{other:?} is an access without a number");
+                    return Err(Failure::new(WARPJIT_ERROR_INTERNAL, text));
+                }
+            };
+            // The last address of a space may be the last of all.
+            let end = start.wrapping_add(bytes);
+            user.call("the function for mappings", |user| each(user, start, end, access));
+        }
     })
 }
 
@@ -416,111 +432,5 @@ pub unsafe extern "C" fn warpjit_memory_write(
     entry!({
         let memory = handle::get::<Space>(memory)?;
         memory.0.write(address, array(data.cast::<u8>(), bytes, "the buffer")?)?
-    })
-}
-
-fn word_size(bytes: u32, allowed: &[u8]) -> Result<u8, Failure> {
-    let known = allowed.iter().copied().find(|&size| u32::from(size) == bytes);
-    known.ok_or_else(|| Failure::argument(format!("a word of {bytes} bytes; possible are {allowed:?}")))
-}
-
-/// Loads 1, 2, 4 or 8 bytes as a guest would, zero-extended. An aligned load is atomic.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_memory_load(
-    memory: *const warpjit_memory,
-    address: u64,
-    bytes: u32,
-    value: *mut u64,
-) -> warpjit_status {
-    entry!({
-        let memory = handle::get::<Space>(memory)?;
-        put(value, memory.0.load(address, word_size(bytes, &[1, 2, 4, 8])?)?)?
-    })
-}
-
-/// Stores the low 1, 2, 4 or 8 bytes of a value as a guest would. An aligned store is atomic.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_memory_store(
-    memory: *const warpjit_memory,
-    address: u64,
-    bytes: u32,
-    value: u64,
-) -> warpjit_status {
-    entry!({
-        let memory = handle::get::<Space>(memory)?;
-        memory.0.store(address, word_size(bytes, &[1, 2, 4, 8])?, value)?
-    })
-}
-
-/// An atomic operation: WARPJIT_ATOMIC_... .
-pub type warpjit_atomic = u32;
-/// Sum.
-pub const WARPJIT_ATOMIC_ADD: warpjit_atomic = 0;
-/// Exchange.
-pub const WARPJIT_ATOMIC_EXCHANGE: warpjit_atomic = 1;
-/// Stores `second` where the word is `value`.
-pub const WARPJIT_ATOMIC_COMPARE_AND_SWAP: warpjit_atomic = 2;
-/// Unsigned maximum.
-pub const WARPJIT_ATOMIC_UMAX: warpjit_atomic = 3;
-/// Unsigned minimum.
-pub const WARPJIT_ATOMIC_UMIN: warpjit_atomic = 4;
-/// Signed maximum.
-pub const WARPJIT_ATOMIC_SMAX: warpjit_atomic = 5;
-/// Signed minimum.
-pub const WARPJIT_ATOMIC_SMIN: warpjit_atomic = 6;
-/// Bitwise and.
-pub const WARPJIT_ATOMIC_AND: warpjit_atomic = 7;
-/// Bitwise or.
-pub const WARPJIT_ATOMIC_OR: warpjit_atomic = 8;
-/// Bitwise exclusive or.
-pub const WARPJIT_ATOMIC_XOR: warpjit_atomic = 9;
-/// Sum of floats, by size binary32 or binary64.
-pub const WARPJIT_ATOMIC_FADD: warpjit_atomic = 10;
-/// Lesser of two floats.
-pub const WARPJIT_ATOMIC_FMIN: warpjit_atomic = 11;
-/// Greater of two floats.
-pub const WARPJIT_ATOMIC_FMAX: warpjit_atomic = 12;
-/// Word + 1, or 0 if that is more than `value`.
-pub const WARPJIT_ATOMIC_INC: warpjit_atomic = 13;
-/// Word - 1, or `value` if that is more.
-pub const WARPJIT_ATOMIC_DEC: warpjit_atomic = 14;
-
-/// By number.
-const ATOMICS: [AtomicOp; 15] = [
-    AtomicOp::Add,
-    AtomicOp::Exch,
-    AtomicOp::Cas,
-    AtomicOp::Umax,
-    AtomicOp::Umin,
-    AtomicOp::Smax,
-    AtomicOp::Smin,
-    AtomicOp::And,
-    AtomicOp::Or,
-    AtomicOp::Xor,
-    AtomicOp::Fadd,
-    AtomicOp::Fmin,
-    AtomicOp::Fmax,
-    AtomicOp::Inc,
-    AtomicOp::Dec,
-];
-
-/// Executes an atomic operation on a word of 4 or 8 bytes, atomic with respect to guests. `old` gets the old value; it may be NULL. A
-/// misaligned address is rounded down. `second` matters for WARPJIT_ATOMIC_COMPARE_AND_SWAP only.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_memory_atomic(
-    memory: *const warpjit_memory,
-    address: u64,
-    bytes: u32,
-    operation: warpjit_atomic,
-    value: u64,
-    second: u64,
-    old: *mut u64,
-) -> warpjit_status {
-    entry!({
-        let memory = handle::get::<Space>(memory)?;
-        let operation = ATOMICS
-            .get(operation as usize)
-            .ok_or_else(|| Failure::argument(format!("{operation} is no atomic operation")))?;
-        put_if(old, memory.0.atomic(address, word_size(bytes, &[4, 8])?, *operation, value, second)?)
     })
 }

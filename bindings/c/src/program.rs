@@ -1,18 +1,17 @@
 //! Programs: loaded kernels that can be launched.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
-use warpjit_frontend::container;
-use warpjit_frontend::{Isa, StageInterface};
+use warpjit_frontend::{Chip, Isa, StageInterface};
 use warpjit_runtime::{CancelToken, Engine, Program, ProgramOptions};
 
 use crate::callback::User;
 use crate::engine::{warpjit_cancel, warpjit_engine};
 use crate::handle::Draft;
 use crate::memory::{Space, tell_ranges, warpjit_each_range, warpjit_memory};
-use crate::pointers::{array, chip, put, put_handle, put_if, text};
+use crate::pointers::{array, put, put_handle, put_if, text};
 use crate::stage::warpjit_stage;
-use crate::status::{Failure, WARPJIT_ERROR_PROGRAM, c_string, warpjit_status};
+use crate::status::{Failure, WARPJIT_ERROR_NOT_FOUND, warpjit_status};
 use crate::text::{Bytes, warpjit_bytes};
 use crate::{entry, handle, object};
 
@@ -32,7 +31,7 @@ pub struct warpjit_program_options {
 
 object!(Draft<ProgramOptions>, 8, "warpjit_program_options", warpjit_program_options);
 
-/// Arrays of names in calls with callbacks.
+/// An instruction set by its name.
 pub(crate) fn isa(name: &str) -> Result<Isa, Failure> {
     Isa::parse(name).ok_or_else(|| {
         let known: Vec<_> = Isa::ALL.iter().map(|isa| isa.name()).collect();
@@ -62,18 +61,24 @@ pub unsafe extern "C" fn warpjit_program_options_new(
 }
 
 /// The chip, by its own name or that of a board or console with it ("g80", "gtx280", "ps4", "fiji"). Needed where the container does not
-/// name one. It sets the instruction set, too.
+/// name one. It sets the instruction set, too. "g80" has shader processors and a video processor: it means the latter if the options are
+/// those of "vp1".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_program_options_set_chip(
     options: *mut warpjit_program_options,
     name: *const c_char,
 ) -> warpjit_status {
     entry!({
-        let chip = chip(name)?;
-        edit(options, |options| {
+        let name = text(name, "the name of the chip")?;
+        let options = handle::get::<Draft<ProgramOptions>>(options)?;
+        let chip = match options.now().isa.chip(name) {
+            Ok(chip) => chip,
+            Err(_) => name.parse::<Chip>()?,
+        };
+        options.edit(|options| {
             options.isa = chip.isa();
             options.chip = Some(chip);
-        })?
+        })
     })
 }
 
@@ -297,7 +302,7 @@ pub unsafe extern "C" fn warpjit_program_load_at(
 pub unsafe extern "C" fn warpjit_program_code_ranges(
     program: *const warpjit_program,
     each: warpjit_each_range,
-    user: *mut std::ffi::c_void,
+    user: *mut c_void,
 ) -> warpjit_status {
     entry!({
         let program = handle::get::<Loaded>(program)?;
@@ -363,74 +368,41 @@ pub unsafe extern "C" fn warpjit_program_ir(
     })
 }
 
-/// Gets a name. It is valid until the function returns.
-pub type warpjit_each_name =
-    Option<unsafe extern "C-unwind" fn(user: *mut std::ffi::c_void, name: *const c_char)>;
+/// Gets a piece of code: guest address of its first byte (of code that was not loaded from guest memory it counts from the code's first
+/// byte), and the bytes, which are valid until the function returns.
+pub type warpjit_each_piece =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, address: u64, code: *const u8, bytes: usize)>;
 
-pub(crate) fn tell_names<'a>(
-    each: warpjit_each_name,
-    user: *mut std::ffi::c_void,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<(), Failure> {
-    let each = each.ok_or_else(|| Failure::argument("the function is NULL"))?;
-    let user = User::new(user, None);
-    for name in names {
-        let name = c_string(name);
-        // SAFETY: a callback with its user pointer.
-        user.call("the function for names", |user| unsafe { each(user, name.as_ptr()) });
-    }
-    Ok(())
-}
-
-/// Calls a function for each kernel of a container, in the order of the file. `chip_name`, if it is not NULL, gets the name of the chip that
-/// the container names, valid for ever, or NULL. Raw words have one kernel, whose name is empty.
+/// Calls a function for each piece of machine code that the program consists of. What a container has of a kernel, and what was read of
+/// guest memory, is one or more pieces; warpjit_disassemble lists each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_kernels(
-    code: *const u8,
-    bytes: usize,
-    each: warpjit_each_name,
-    user: *mut std::ffi::c_void,
-    chip_name: *mut *const c_char,
+pub unsafe extern "C" fn warpjit_program_code(
+    program: *const warpjit_program,
+    each: warpjit_each_piece,
+    user: *mut c_void,
 ) -> warpjit_status {
     entry!({
-        let code = array(code, bytes, "the code")?;
-        let module = container::load(code, Isa::Tesla)
-            .map_err(|error| Failure::new(WARPJIT_ERROR_PROGRAM, error.to_string()))?;
-        put_if(chip_name, module.chip.map_or(std::ptr::null(), |chip| known_name(chip.name())));
-        tell_names(each, user, module.kernels.iter().map(|kernel| kernel.name.as_str()))?
+        let each = each.ok_or_else(|| Failure::argument("the function is NULL"))?;
+        let (program, user) = (handle::get::<Loaded>(program)?, User::new(user, None));
+        for piece in program.0.image().code.pieces() {
+            let (code, bytes) = (piece.bytes.as_ptr(), piece.bytes.len());
+            user.call("the function for code", |user| each(user, piece.address, code, bytes));
+        }
     })
 }
 
-/// Calls a function with the name of each chip of an instruction set. Boards and consoles have further names, which
-/// warpjit_program_options_set_chip knows, too.
+/// The interface of a program of a graphics stage. WARPJIT_ERROR_NOT_FOUND: it is a compute program.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_chips(
-    isa_name: *const c_char,
-    each: warpjit_each_name,
-    user: *mut std::ffi::c_void,
+pub unsafe extern "C" fn warpjit_program_stage(
+    program: *const warpjit_program,
+    stage: *mut *mut warpjit_stage,
 ) -> warpjit_status {
     entry!({
-        let isa = isa(text(isa_name, "the name of the instruction set")?)?;
-        tell_names(each, user, isa.front_end().chips().into_iter())?
+        put(stage, std::ptr::null_mut())?;
+        let program = handle::get::<Loaded>(program)?;
+        let interface = program.0.interface();
+        let interface = interface
+            .ok_or_else(|| Failure::new(WARPJIT_ERROR_NOT_FOUND, "a compute program has no interface"))?;
+        put_handle(stage, Draft::new(interface.clone()))?
     })
-}
-
-/// The instruction set of a chip ("tesla", "fermi", "gcn" or "vp1"). The text is valid for ever.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_chip_isa(
-    chip_name: *const c_char,
-    isa_name: *mut *const c_char,
-) -> warpjit_status {
-    entry!({ put(isa_name, known_name(chip(chip_name)?.isa().name()))? })
-}
-
-/// A name of a chip or an instruction set as a C string. There are few, and each is made once.
-fn known_name(name: &'static str) -> *const c_char {
-    use std::collections::BTreeMap;
-    use std::ffi::CString;
-    use std::sync::{Mutex, PoisonError};
-    static NAMES: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    // The string stays where it is when the map grows, and is never removed.
-    names.entry(name).or_insert_with(|| c_string(name)).as_ptr()
 }

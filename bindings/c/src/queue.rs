@@ -8,6 +8,7 @@ use warpjit_runtime::{
     Dispatch, Engine, Launch, OnDrop, Priority, Queue, QueueOptions, Report, Submission, Ticket,
 };
 
+use crate::batch::{Arrays, Target, warpjit_batch};
 use crate::callback::{User, warpjit_drop};
 use crate::engine::warpjit_engine;
 use crate::handle::Draft;
@@ -17,8 +18,7 @@ use crate::pointers::{array, put, put_handle};
 use crate::prepared::{Ready, warpjit_prepared};
 use crate::program::{Loaded, warpjit_program};
 use crate::report::{Outcome, warpjit_report};
-use crate::stage::{Arrays, Target, warpjit_batch};
-use crate::status::{Failure, WARPJIT_ERROR_NOT_DONE, WARPJIT_OK, warpjit_status};
+use crate::status::{Failure, WARPJIT_ERROR_NOT_DONE, WARPJIT_ERROR_NOT_FOUND, WARPJIT_OK, warpjit_status};
 use crate::{entry, handle, object};
 
 /// A queue of launches of one engine. Submissions run one after another, in order, on the engine's threads. Several queues run side by
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn warpjit_ticket_dispatches(
 }
 
 /// Copies the results of a batch of a graphics stage to the arrays that the batch named when its submission was made. It is done, or
-/// WARPJIT_ERROR_NOT_DONE. This works once.
+/// WARPJIT_ERROR_NOT_DONE. This works once. WARPJIT_ERROR_NOT_FOUND: it has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_ticket_take_batch(ticket: *const warpjit_ticket) -> warpjit_status {
     entry!({
@@ -375,8 +375,14 @@ pub unsafe extern "C" fn warpjit_ticket_take_batch(ticket: *const warpjit_ticket
         let Some((arrays, targets)) = batch.as_ref() else {
             return Err(Failure::argument("it has no batch, or it was taken"));
         };
+        let is_done = submitted.ticket.poll();
         let Some(owned) = submitted.ticket.take_batch() else {
-            return Err(Failure::new(WARPJIT_ERROR_NOT_DONE, "the submission is not done"));
+            return Err(match is_done {
+                true => {
+                    Failure::new(WARPJIT_ERROR_NOT_FOUND, "the submission has failed, and has no results")
+                }
+                false => Failure::new(WARPJIT_ERROR_NOT_DONE, "the submission is not done"),
+            });
         };
         arrays.take(&owned, targets);
         *batch = None

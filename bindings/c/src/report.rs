@@ -230,8 +230,8 @@ pub unsafe extern "C" fn warpjit_report_statistics(
 pub type warpjit_each_count =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: *const c_char, first: u64, second: u64)>;
 
-/// Calls a function for each topic of instructions (`first`: executed by warps) and then for each space of memory (`first`: bytes loaded,
-/// `second`: bytes stored): what warpjit_config_set_count has counted. `is_traffic` chooses the spaces.
+/// Calls a function for what warpjit_config_set_count has counted. `is_traffic` false: for each topic of instructions; `first`: how many
+/// warps have executed. true: for each space of memory; `first`: bytes loaded, `second`: bytes stored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_report_counts(
     report: *const warpjit_report,

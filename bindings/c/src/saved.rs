@@ -5,7 +5,7 @@ use warpjit_runtime::{Engine, SaveToken, SavedLaunch};
 use crate::engine::warpjit_engine;
 use crate::launch::{Description, edit, warpjit_launch};
 use crate::memory::{Space, warpjit_memory};
-use crate::pointers::{array, put, put_handle};
+use crate::pointers::{array, put, put_handle, put_if};
 use crate::program::{Loaded, warpjit_program};
 use crate::report::{Outcome, warpjit_report};
 use crate::status::{Failure, WARPJIT_ERROR_NOT_FOUND, warpjit_status};
@@ -67,6 +67,20 @@ pub unsafe extern "C" fn warpjit_report_saved_launch(
             return Err(Failure::new(WARPJIT_ERROR_NOT_FOUND, "the launch was not stopped"));
         };
         put_handle(saved, SavedLaunch::clone(launch))?
+    })
+}
+
+/// How many of its blocks have not ended, and whether guest memory is part of it. Both pointers may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_saved_launch_info(
+    saved: *const warpjit_saved_launch,
+    blocks_left: *mut u64,
+    has_memory: *mut bool,
+) -> warpjit_status {
+    entry!({
+        let saved = handle::get::<SavedLaunch>(saved)?;
+        put_if(blocks_left, saved.blocks_left());
+        put_if(has_memory, saved.has_memory())
     })
 }
 

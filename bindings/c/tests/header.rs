@@ -6,7 +6,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// In the order in which a program needs them.
-const FILES: [&str; 19] = [
+const FILES: [&str; 21] = [
     "version",
     "status",
     "handle",
@@ -15,7 +15,9 @@ const FILES: [&str; 19] = [
     "config",
     "device",
     "memory",
+    "words",
     "stage",
+    "batch",
     "program",
     "code",
     "program_cache",
@@ -74,6 +76,7 @@ fn header_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/warpjit.h");
     let header = header();
     if std::env::var_os("WARPJIT_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &header).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
