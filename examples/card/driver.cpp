@@ -13,15 +13,18 @@ static const char *const TESLA_COPY = R"(
     shl b32 $r3 $r3 0x2
     long add b32 $r4 b32 s[0x14] $r3
     long add b32 $r3 b32 s[0x10] $r3
+    breakaddr #done
 again:
     set $c0 # ge u32 $r0 $r2
-    (lg $c0) exit
+    (lg $c0) break
     ld b32 $r5 g14[$r3]
     st b32 g14[$r4] $r5
     add b32 $r3 $r3 0x100
     add b32 $r4 $r4 0x100
     add b32 $r0 $r0 0x40
     bra #again
+done:
+    exit nop
 )";
 static const char *const FERMI_COPY = R"(
     mov b32 $r0 $ctaidx
@@ -50,7 +53,7 @@ static const char *const GCN_COPY = R"(
 again:
     v_cmp_gt_u32 vcc, s2, v0
     s_and_b64 exec, exec, vcc
-    s_cbranch_execz done
+    s_cbranch_execz finish
     flat_load_dword v6, v[2:3]
     s_waitcnt vmcnt(0) lgkmcnt(0)
     flat_store_dword v[4:5], v6
@@ -58,7 +61,7 @@ again:
     v_add_u32 v4, vcc, 0x100, v4
     v_add_u32 v0, vcc, 64, v0
     s_branch again
-done:
+finish:
     s_endpgm
 )";
 

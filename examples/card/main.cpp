@@ -56,7 +56,7 @@ void draw_frames(const warpjit_engine *first, const warpjit_engine *second, cons
         }
         driver.present();
         if (is_middle)
-            card->stop_after(height / 4);
+            card->stop_after(height * 4);
         driver.kick();
         if (is_middle) {
             const uint64_t left = card->blocks_left();

@@ -57,7 +57,7 @@ fn the_same_bytes_are_at_several_addresses() {
         let mut bytes = [0; 8];
         ok(warpjit_memory_read(memory, first + 4096 + 8, bytes.as_mut_ptr().cast(), 8));
         assert_eq!(u64::from_le_bytes(bytes), 0x0123_4567_89ab_cdef);
-        ok(warpjit_memory_write(memory, third + 1, [1, 2].as_ptr().cast(), 2));
+        ok(warpjit_memory_write(memory, third + 1, [1_u8, 2].as_ptr().cast(), 2));
         assert_eq!(std::fs::read(&path).unwrap()[..4], [7, 1, 2, 7]);
         let (mut base, mut window) = (null_mut(), 0);
         ok(warpjit_memory_window(memory, &mut base, &mut window));

@@ -22,13 +22,15 @@ fn a_header_becomes_an_interface() {
         let (mut place, mut at, mut count, mut per) = (9, 9, 9, 9);
         ok(warpjit_stage_get_output(stage, 0, &mut place, &mut at, &mut count));
         assert_eq!((place, at, count), (WARPJIT_OUTPUT_REGISTER, 0, 2));
-        let mut inputs = 0;
-        while warpjit_stage_get_input(stage, inputs, &mut place, &mut at, &mut count, &mut per) == WARPJIT_OK
+        let mut inputs = Vec::new();
+        while warpjit_stage_get_input(stage, inputs.len(), &mut place, &mut at, &mut count, &mut per)
+            == WARPJIT_OK
         {
-            assert_eq!((place, per), (WARPJIT_INPUT_ADDRESS, WARPJIT_PER_PLANE));
-            inputs += 1;
+            inputs.push((place, at, count, per));
         }
-        assert!(inputs > 0);
+        // The word, and the facing, which all programs may read.
+        let word = (WARPJIT_INPUT_ADDRESS, 0x80, 1, WARPJIT_PER_PLANE);
+        assert_eq!(inputs, [word, (WARPJIT_INPUT_ADDRESS, 0x3fc, 1, WARPJIT_PER_PRIMITIVE)]);
         let mut other = null_mut();
         let status = warpjit_stage_from_fermi_header(c"gf100".as_ptr(), bytes.as_ptr(), 79, 0, 0, &mut other);
         assert_eq!((status, other), (WARPJIT_ERROR_PROGRAM, null_mut()));
@@ -124,6 +126,7 @@ const FETCH: &CStr = c"
     mov b32 $r0 $r4
     mov b32 $r1 0x0
     mov b32 $r2 0x0
+    mov b32 $r6 $r4
     texfetch all $r0:$r1:$r2:$r3 $t0 $s0 $r0:$r1:$r2
     exit st b32 g14[$r5] $r0
 ";
