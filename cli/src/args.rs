@@ -26,13 +26,15 @@ pub enum Command {
     Run(RunArgs),
     /// Time a launch file, or every launch file in a folder.
     ///
-    /// Buffers are restored before each run. Compiling is not timed. The exit status is that of `run`; 1 also says that a launch file executed other
-    /// instructions than the baseline's. With --suite it is the gravest of all launch files: 2, else 3, else 1, else 0.
+    /// Buffers are restored before each run. Compiling is not timed. The exit status is that of `run`; 1 also says that
+    /// a launch file executed other instructions than the baseline's. With --suite it is the gravest of all launch
+    /// files: 2, else 3, else 1, else 0.
     Bench(BenchArgs),
     /// Show where a launch file spends its time: hot instructions, divergence, memory access patterns.
     ///
-    /// Runs are sampled for --seconds. Then the interpreter runs the launch once more and counts instructions and accesses. The exit status is that of
-    /// `run`; there is a profile where it is 0. docs/profiling.md explains the tables.
+    /// Runs are sampled for --seconds. Then the interpreter runs the launch once more and counts instructions and
+    /// accesses. The exit status is that of `run`; there is a profile where it is 0. docs/profiling.md explains the
+    /// tables.
     Profile(ProfileArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
@@ -40,16 +42,17 @@ pub enum Command {
     Asm(AsmArgs),
     /// Show a program at a stage of compilation, with the guest's addresses beside it.
     ///
-    /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its entry they have their first
-    /// values. With --launched a launch file runs, and the code that was compiled for that launch is shown.
+    /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its
+    /// entry they have their first values. With --launched a launch file runs, and the code that was compiled for that
+    /// launch is shown.
     Ir(IrArgs),
 }
 
 /// How much loading and compiling a program may take.
 #[derive(Args, Clone, Copy, Default)]
 pub struct BudgetArgs {
-    /// Time limit for loading a program, and again for compiling it. A program that is not loaded in time is an error; code that is not compiled
-    /// in time is interpreted [default: 120].
+    /// Time limit for loading a program, and again for compiling it. A program that is not loaded in time is an error;
+    /// code that is not compiled in time is interpreted [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub budget_seconds: Option<f64>,
     /// Memory limit for loading a program, and again for compiling it, in MiB [default: 4096].
@@ -83,8 +86,9 @@ pub struct EngineArgs {
     /// Run only these blocks of the grid, numbered along x, then y, then z; B is not run.
     #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
     pub blocks: Option<Range<u64>>,
-    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
-    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after
+    /// another, in scalar code. More than the warp or the host's vectors have room for is reduced to that. Without it
+    /// the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Test every memory address in code, instead of catching the signals of bad accesses (slower).
@@ -239,10 +243,11 @@ pub struct IrArgs {
     /// The stage of compilation to show.
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
-    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it, with what each one assumes and
-    /// knows of registers.
+    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it,
+    /// with what each one assumes and knows of registers.
     ///
-    /// Expectations are not tested and no files are saved. Not with --form spmd, which no launch changes. docs/profiling.md explains the listing.
+    /// Expectations are not tested and no files are saved. Not with --form spmd, which no launch changes.
+    /// docs/profiling.md explains the listing.
     #[arg(long, conflicts_with_all = ["chip", "isa", "kernel", "type", "raw"])]
     pub launched: bool,
     /// How long the launch may run. It is stopped then, and the code compiled so far is shown.
@@ -257,8 +262,9 @@ pub struct IrArgs {
     /// Keep the lanes of a warp in step at every access to global memory, for programs that rely on it (slower).
     #[arg(long, requires = "launched")]
     pub lockstep: bool,
-    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
-    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after
+    /// another, in scalar code. More than the warp or the host's vectors have room for is reduced to that. Without it
+    /// the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Accuracy of float results.

@@ -1,6 +1,7 @@
 //! The settings of an engine.
 
-use crate::{Budget, CacheConfig, Error, Observe};
+use crate::cache::CacheConfig;
+use crate::{Budget, Error, Observe};
 use std::time::Duration;
 
 /// Which machinery executes guest code. All give the same results.
@@ -89,6 +90,7 @@ pub struct Config {
     /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.
     pub hot_after: Option<u32>,
     /// The cache of compiled code for later processes that run the same program; `None`: no cache.
+    #[cfg(feature = "cache")]
     pub cache: Option<CacheConfig>,
     /// Size of a chunk in groups of four lanes. 0: one lane after another in scalar code. 1, 2 or 4: with 128-bit
     /// vectors. 8 or 16: with 512-bit vectors; taken as 4 if the host or the other settings do not allow those. `None`:
@@ -127,6 +129,14 @@ impl Config {
         // Checked code and the interpreter raise none, unless memory needs them, which sees to that by itself.
         let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
         if are_ours { crate::vm::ensure() } else { Ok(()) }
+    }
+
+    /// The cache of code, if this build has any.
+    pub(crate) fn code_cache(&self) -> Option<&CacheConfig> {
+        #[cfg(feature = "cache")]
+        return self.cache.as_ref();
+        #[cfg(not(feature = "cache"))]
+        return None;
     }
 
     /// The number of threads that [`Config::threads`] stands for.

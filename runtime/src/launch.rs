@@ -10,6 +10,30 @@ use std::time::Instant;
 use warpjit_ir::{TextureTables, WarpRing};
 
 /// One run of a kernel.
+///
+/// ```
+/// use std::time::Duration;
+/// use warpjit_runtime::{CancelToken, Config, Engine, Isa, Launch, Program, ProgramOptions};
+///
+/// // s_endpgm would end the wave; s_branch to itself never does.
+/// let words = 0xbf82_ffff_u32.to_le_bytes();
+/// let options = ProgramOptions { chip: Some("polaris10".parse()?), raw: true, ..ProgramOptions::new(Isa::Gcn) };
+/// let program = Program::load(&words, &options)?;
+///
+/// let engine = Engine::new(Config::default())?;
+/// let memory = engine.memory()?;
+/// let cancel = CancelToken::new();
+/// let launch = Launch { block: [64, 1, 1], grid: [8, 1, 1], cancel: Some(cancel.clone()), ..Launch::default() };
+/// let report = std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         std::thread::sleep(Duration::from_millis(5));
+///         cancel.cancel();
+///     });
+///     engine.run(&program, &memory, &launch)
+/// })?;
+/// assert!(report.cancelled && report.fault.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Launch {
     /// Blocks along each axis.

@@ -44,9 +44,13 @@
 //!
 //! Programs of the VP1 video processor, which has no grids, can be launched in the same way or driven as a machine ([`vp1`]).
 //!
-//! Internally, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and [`vm`]
+//! Internally, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and `vm`
 //! contains everything that depends on the operating system and the processor: code memory, signals, the entry to compiled code
 //! (docs/unsafe.md).
+#![cfg_attr(
+    not(all(feature = "jit", feature = "cache", feature = "vp1")),
+    allow(dead_code, unused_imports, reason = "what only a part that is left out uses")
+)]
 #![warn(missing_docs)]
 
 mod cache;
@@ -70,7 +74,8 @@ mod program_cache;
 mod queue;
 mod saved;
 pub mod stage;
-pub mod vm;
+mod vm;
+#[cfg(feature = "vp1")]
 pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
@@ -79,6 +84,7 @@ pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
 
+#[cfg(feature = "cache")]
 pub use cache::CacheConfig;
 pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};

@@ -83,7 +83,7 @@ impl Program {
     ///
     /// let launch = Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() };
     /// let report = engine.run(&program, &memory, &launch)?;
-    /// assert_eq!(report.registers["s2"], [42]);
+    /// assert_eq!(report.registers["s2"][0], 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

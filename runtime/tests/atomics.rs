@@ -338,7 +338,8 @@ fn waiting_warps_let_others_go_on() {
     }
 }
 
-/// A wave of a guest with uniform branches that waits with a vote on what an atomic of `space` returns, which the last warp that comes by sets.
+/// A wave of a guest with uniform branches that waits with a vote on what an atomic of `space` returns, which the last
+/// warp that comes by sets.
 fn wave_that_waits(space: &str, address: u32, warps: u32) -> String {
     format!(
         "

@@ -53,7 +53,8 @@ fn launch([x, y]: [u32; 2]) -> Launch {
     Launch { grid: [BLOCKS, 1, 1], block: [x, y, 1], ..Launch::default() }
 }
 
-/// Runs blocks of a size, and checks what they store; gives how many regions and how many pieces of code for rows have been compiled so far.
+/// Runs blocks of a size, and checks what they store; gives how many regions and how many pieces of code for rows have
+/// been compiled so far.
 fn compiled_after(engine: &Engine, kernel: &Program, size: [u32; 2]) -> (usize, usize) {
     let words = BLOCKS * BLOCK;
     let (report, out) = run(engine, kernel, &launch(size), words as usize).unwrap();

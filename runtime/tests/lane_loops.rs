@@ -7,8 +7,8 @@ use std::time::Duration;
 use support::{fault_of, launch, program, run_all, settings, told};
 use warpjit_runtime::{Access, CancelToken, Engine, FaultKind, Launch};
 
-/// Each thread of a block of 70 keeps 3 tid + 1 and 5 tid + 2 in two words, and in (5 tid & 63) + 1 turns makes a sum of them and of the turns
-/// left, which it stores to the first; a thread looks at 0x70000000 in its last turn instead.
+/// Each thread of a block of 70 keeps 3 tid + 1 and 5 tid + 2 in two words, and in (5 tid & 63) + 1 turns makes a sum
+/// of them and of the turns left, which it stores to the first; a thread looks at 0x70000000 in its last turn instead.
 fn kernel(wild: u32) -> String {
     format!(
         "

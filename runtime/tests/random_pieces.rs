@@ -164,8 +164,9 @@ impl Kernel {
         self.barrier();
     }
 
-    /// An atomic in a block of its own: of a word that many threads add to, or whose greatest they find, which nobody looks at before the end;
-    /// or of a word of the warp, in global or in shared memory, whose old value each lane takes.
+    /// An atomic in a block of its own: of a word that many threads add to, or whose greatest they find, which nobody
+    /// looks at before the end; or of a word of the warp, in global or in shared memory, whose old value each lane
+    /// takes.
     fn atomic(&mut self) {
         let own = self.begin();
         let word = self.source();

@@ -48,7 +48,8 @@ pub fn some_of<T>(cases: Vec<T>, share: usize) -> impl Iterator<Item = T> {
     cases.into_iter().step_by(share)
 }
 
-/// The interpreter, then compiled code with chunks of all sizes, each with one thread. Chunks that are the same code on this host are there once.
+/// The interpreter, then compiled code with chunks of all sizes, each with one thread. Chunks that are the same code on
+/// this host are there once.
 pub fn engines() -> Vec<(String, Engine)> {
     let mut kinds = vec![
         (Tier::Interp, None),

@@ -7,7 +7,8 @@ use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 /// An engine, with its name.
 pub type Named = (String, Engine);
 
-/// The interpreter, then compiled code: as it is by default, in all widths, with and without newer host instructions, and with checked accesses.
+/// The interpreter, then compiled code: as it is by default, in all widths, with and without newer host instructions,
+/// and with checked accesses.
 pub fn interpreter_and_compiled() -> Vec<Named> {
     let mut configs = vec![("interp".to_owned(), Config { tier: Tier::Interp, ..Config::default() })];
     for groups in [1, 2, 4] {

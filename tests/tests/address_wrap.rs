@@ -10,8 +10,9 @@ const STARTS: [u64; 3] = [0, (1 << 32) - BYTES, 1 << 32];
 /// Where lanes of the other array begin: in the middle of the first stretch.
 const OTHER: u32 = 1 << 13;
 
-/// What a thread `(x, y)` does: it takes `bytes` at `x << shift + y << row`, counted from the array's begin, or from there back, and stores them,
-/// each word plus one, at the same place of another array, unless the first word has one of the bits of `skipped`.
+/// What a thread `(x, y)` does: it takes `bytes` at `x << shift + y << row`, counted from the array's begin, or from
+/// there back, and stores them, each word plus one, at the same place of another array, unless the first word has one
+/// of the bits of `skipped`.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     isa: Isa,

@@ -86,7 +86,8 @@ impl Shape {
         self.block.iter().product()
     }
 
-    /// What tid.x, tid.y and tid.z count for in the number of a thread's partner, and what is added: squares are turned over, others rotated.
+    /// What tid.x, tid.y and tid.z count for in the number of a thread's partner, and what is added: squares are turned
+    /// over, others rotated.
     fn partners(&self) -> [u32; 4] {
         let [x, y, _] = self.block;
         if x == y { [x, 1, x * y, 0] } else { [1, x, x * y, (x + 1) % self.threads()] }
@@ -205,8 +206,8 @@ fn hosts(random: &mut SplitMix) -> Vec<Host> {
     [interpreter, jit(1, None), jit(2, None), other].map(Host::new).into()
 }
 
-/// Assembles the middle of a kernel, which is modelled by a function of it and the launch's arguments, and launches it with some shapes, one
-/// after the other; gives the share of compiled code where all is to be compiled.
+/// Assembles the middle of a kernel, which is modelled by a function of it and the launch's arguments, and launches it
+/// with some shapes, one after the other; gives the share of compiled code where all is to be compiled.
 fn check(
     random: &mut SplitMix,
     isa: Isa,

@@ -73,7 +73,8 @@ fn programs_leave_the_same_bits() {
     assert!(compared > 70, "{compared}");
 }
 
-/// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities, NaNs that signal and do not.
+/// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities,
+/// NaNs that signal and do not.
 fn numbers() -> Vec<u32> {
     let list = [
         0,

@@ -121,7 +121,8 @@ fn holds_in_step(source: &str, launch: &str) {
     }
 }
 
-/// A warp stores its words, then faults: in the same block of code, or behind a branch that no lane takes. The lanes of all chunks have stored.
+/// A warp stores its words, then faults: in the same block of code, or behind a branch that no lane takes. The lanes of
+/// all chunks have stored.
 #[test]
 fn all_lanes_have_stored_before_a_fault() {
     for end in ["trap\nexit nop\n", "set $c0 # e u32 $r0 $r2\n(lg $c0) bra #on\ntrap\non:\nexit nop\n"] {

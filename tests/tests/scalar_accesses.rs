@@ -24,8 +24,9 @@ fn ways() -> Vec<Config> {
     ways
 }
 
-/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`, `s[4:7]` a resource of
-/// it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the end.
+/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`,
+/// `s[4:7]` a resource of it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the
+/// end.
 #[track_caller]
 fn check(text: &str, expected: impl Fn(u32) -> u32) {
     let setup = "s_mov_b32 s4, s0

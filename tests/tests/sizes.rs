@@ -352,8 +352,8 @@ fn interpreting() {
     check(500, |_| true, &[("interp", |sample| run(sample, Tier::Interp))]);
 }
 
-/// Shapes of which a run comes to many regions, few instructions each. Of others a run comes to a few large ones, and how many changes with the
-/// size by leaps; [`all_regions`] has these.
+/// Shapes of which a run comes to many regions, few instructions each. Of others a run comes to a few large ones, and
+/// how many changes with the size by leaps; [`all_regions`] has these.
 fn has_small_regions(shape: &Shape) -> bool {
     const NAMES: [&str; 9] = [
         "computed",

@@ -78,8 +78,8 @@ fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
     data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Whether a result is that of a formula: with approximate numerics it is not specified whether denormals count as zeros. Tiers agree to the
-/// bit all the same ([`TheSame`]).
+/// Whether a result is that of a formula: with approximate numerics it is not specified whether denormals count as
+/// zeros. Tiers agree to the bit all the same ([`TheSame`]).
 fn same(numerics: Numerics, a: u32, b: u32) -> bool {
     let is_tiny = |x: u32| f32::from_bits(x).abs() < 2f32.powi(-120);
     a == b || numerics == Numerics::Fast && is_tiny(a) && is_tiny(b)

@@ -23,7 +23,8 @@ const PIECES: usize = 12;
 /// What waits for ever is stopped after that.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Leaves the thread's number among all in r7, four times that and OUT in r8, SYNC in r9, the number of all blocks in r30, 0 and 1 in r31 and r32.
+/// Leaves the thread's number among all in r7, four times that and OUT in r8, SYNC in r9, the number of all blocks in
+/// r30, 0 and 1 in r31 and r32.
 const BEGIN: &str = "param r8 0; param r9 1; param r10 3; param r30 4; mul r7 r4 r10; add r7 r7 r1
     shl r10 r7 2; add r8 r8 r10; mov r31 0; mov r32 1\n";
 
@@ -320,7 +321,8 @@ fn blocks_wait_for_flags_of_later_blocks() {
     }
 }
 
-/// All blocks meet twice: when all warps of a block have stored, a thread counts the block in and waits for the others. Each block then reads what another has left.
+/// All blocks meet twice: when all warps of a block have stored, a thread counts the block in and waits for the others.
+/// Each block then reads what another has left.
 #[test]
 fn all_blocks_of_a_grid_meet() {
     for count in ["", "addi r15 r15 1"] {

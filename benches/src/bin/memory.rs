@@ -1,5 +1,5 @@
-//! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a table; the yardsticks are
-//! run in turn with what they are compared to.
+//! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a
+//! table; the yardsticks are run in turn with what they are compared to.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};

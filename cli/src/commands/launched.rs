@@ -140,8 +140,8 @@ fn show_body(text: &mut String, body: &str, spans: &[Range<u64>], guest: &[Liste
     Ok(())
 }
 
-/// Guest addresses that lines of a listing are of: those beside them (`@0x18`), or where these stand only where they change, those of lines or
-/// headings of blocks before.
+/// Guest addresses that lines of a listing are of: those beside them (`@0x18`), or where these stand only where they
+/// change, those of lines or headings of blocks before.
 fn addresses(body: &str) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut last = None;

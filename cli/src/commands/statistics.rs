@@ -8,8 +8,9 @@ use crate::args::EngineArgs;
 
 /// Fills in counts: instructions by group, lanes, memory traffic.
 ///
-/// The interpreter counts them in a run of its own, with memory as it was at first, unless it has run the launch anyway. What it counts is what
-/// compiled code does: both tiers execute the same instructions. So the launch that is timed counts nothing.
+/// The interpreter counts them in a run of its own, with memory as it was at first, unless it has run the launch
+/// anyway. What it counts is what compiled code does: both tiers execute the same instructions. So the launch that is
+/// timed counts nothing.
 pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArgs) -> anyhow::Result<()> {
     let grouped: u64 = stats.groups.values().sum();
     if stats.counted && grouped == stats.warp_instructions {

@@ -1,5 +1,5 @@
-//! A small frame, drawn by all families in the interpreter and in compiled code: interpreter and compiled code give the same picture, and the
-//! families' pictures agree.
+//! A small frame, drawn by all families in the interpreter and in compiled code: interpreter and compiled code give the
+//! same picture, and the families' pictures agree.
 
 use draw::families;
 use draw::picture::Picture;

@@ -8,6 +8,7 @@ mod float;
 mod graph;
 mod lanes;
 mod lock;
+pub(crate) mod program;
 pub(crate) mod stage;
 pub(crate) mod texture;
 

@@ -9,10 +9,12 @@
 
 pub(crate) mod bytes;
 pub(crate) mod digest;
+#[cfg(feature = "cache")]
 mod store;
 
 use std::path::PathBuf;
 
+#[cfg(feature = "cache")]
 pub(crate) use store::{Key, Store};
 
 /// The folder and the size limit of the code cache ([`crate::Config::cache`]).

@@ -13,6 +13,7 @@ mod looks;
 mod pieces;
 mod rows;
 mod shapes;
+#[cfg_attr(not(feature = "cache"), path = "jit/not_stored.rs")]
 mod stored;
 mod width;
 
@@ -36,7 +37,9 @@ use warpjit_ir::{
     Block, DeviceSite, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable,
 };
 
-use crate::cache::{CacheConfig, Key, Store};
+use crate::cache::CacheConfig;
+#[cfg(feature = "cache")]
+use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::carried;
 use crate::exec::memory::Rights;
@@ -219,6 +222,7 @@ pub struct Jit {
     /// Nanoseconds that engines' compiler threads have spent compiling.
     behind: AtomicU64,
     /// The cache on disk and the key in it, if there is a cache.
+    #[cfg(feature = "cache")]
     store: Option<(Store, Key)>,
     /// Whether something was compiled since the last save.
     unsaved: AtomicBool,
@@ -281,6 +285,7 @@ impl Jit {
             compiling: Mutex::default(),
             refusal: Mutex::default(),
             behind: AtomicU64::new(0),
+            #[cfg(feature = "cache")]
             store: None,
             unsaved: AtomicBool::new(false),
             loaded: AtomicU64::new(0),
@@ -289,9 +294,7 @@ impl Jit {
         };
         // Code from the cache has no text.
         if let Some(cache) = cache.filter(|_| !variant.listings) {
-            let (store, key) = (Store::new(cache.clone()), jit.key());
-            jit.load(&store, key);
-            jit.store = Some((store, key));
+            jit.load_from(cache);
         }
         Ok(jit)
     }

@@ -348,7 +348,8 @@ impl Samplers {
             let bytes = sampler.mailbox_words * 4 * lanes;
             let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
             let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
-            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the mailbox has the words.
+            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the
+            // mailbox has the words.
             let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
             if !done {
                 ready.image = None;

@@ -15,7 +15,7 @@ use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
 use super::stop::Stop;
-use super::tiers::{Counts, Kept, Patience, Stepper, Tiers, Watch};
+use super::tiers::{Counts, Kept, Patience, Stepper, StepperParts, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
@@ -310,9 +310,15 @@ impl<'a> Scheduler<'a> {
         }
     }
 
+    /// What steppers of this launch are made for.
+    fn parts<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> StepperParts<'s> {
+        let &Scheduler { plan, memory, background, cancel, .. } = self;
+        StepperParts { tiers, plan, memory, background, cancel, watch }
+    }
+
     /// A thread's state for running blocks one way (vectors or lane by lane).
     fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
-        let stepper = Stepper::new(tiers, self.plan, self.memory, self.background, self.cancel, watch);
+        let stepper = Stepper::new(self.parts(tiers, watch));
         Means { tiers, stepper, spare: None }
     }
 
@@ -422,8 +428,7 @@ impl<'a> Scheduler<'a> {
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut vectors = match lent {
             Some((kept, spare)) => {
-                let (plan, memory, cancel) = (self.plan, self.memory, self.cancel);
-                let stepper = Stepper::again(kept, self.tiers, plan, memory, self.background, cancel, watch);
+                let stepper = Stepper::again(kept, self.parts(self.tiers, watch));
                 Means { tiers: self.tiers, stepper, spare }
             }
             None => self.means(self.tiers, watch),

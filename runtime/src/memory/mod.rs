@@ -288,9 +288,9 @@ impl Memory {
     /// Maps the bytes of mapped memory at a second address: stores through one are seen through the other. Both addresses and the
     /// size are multiples of the host's page size, and the memory lies in one buffer.
     ///
-    /// Of memory of [`Memory::map_shared`], [`Memory::map_file`] (shared) and shared host memory, an alias is as fast as other memory. An alias of
-    /// anything else makes the space careful ([`Memory::is_careful`]). Unmapping the memory does not unmap its aliases; those that are
-    /// no mappings of their own fault from then on.
+    /// Of memory of [`Memory::map_shared`], [`Memory::map_file`] (shared) and shared host memory, an alias is as fast
+    /// as other memory. An alias of anything else makes the space careful ([`Memory::is_careful`]). Unmapping the
+    /// memory does not unmap its aliases; those that are no mappings of their own fault from then on.
     ///
     /// # Errors
     /// As [`Memory::map`]; also if `of` is not mapped.

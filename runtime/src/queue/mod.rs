@@ -1,8 +1,9 @@
 //! Queues of launches: submitted without blocking, run in order by the engine's threads, waited for by tickets.
 //!
-//! A queue holds submissions (`slot`), of which one at a time has begun (`state`). The engine's threads look who is next (`lanes`), and
-//! serve that queue for a moment; a launch that has not ended by then is put aside between two blocks, or two slices of a block, and goes on
-//! when the queue's turn comes again. So queues run side by side even on one thread, and a launch may wait for another queue's.
+//! A queue holds submissions (`slot`), of which one at a time has begun (`state`). The engine's threads look who is
+//! next (`lanes`), and serve that queue for a moment; a launch that has not ended by then is put aside between two
+//! blocks, or two slices of a block, and goes on when the queue's turn comes again. So queues run side by side even on
+//! one thread, and a launch may wait for another queue's.
 
 mod lanes;
 mod slot;
@@ -68,10 +69,10 @@ impl QueueOptions {
 
 /// A queue of launches of one engine ([`Engine::queue`]).
 ///
-/// Submissions run one after another, in the order in which they were submitted. Several queues run side by side, in one memory or
-/// several, on the engine's threads ([`crate::Config::threads`]): those of equal [`Priority`] get equal time, higher ones go first, and none
-/// starves. A submission that faults does not keep later ones of its queue from running, unless they were told to wait for it
-/// ([`Submission::after`]).
+/// Submissions run one after another, in the order in which they were submitted. Several queues run side by side, in
+/// one memory or several, on the engine's threads ([`crate::Config::threads`]): those of equal [`Priority`] get equal
+/// time, higher ones go first, and none starves. A submission that faults does not keep later ones of its queue from
+/// running, unless they were told to wait for it ([`Submission::after`]).
 ///
 /// In a child of `fork` the queue is empty.
 ///
