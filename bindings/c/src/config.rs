@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use warpjit_runtime::{CacheConfig, Config, HostLevel, Idle, Numerics, Signals, Tier};
+use warpjit_runtime::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 
 use crate::handle::Draft;
 use crate::pointers::{put_handle, text};
@@ -163,13 +163,7 @@ pub unsafe extern "C" fn warpjit_config_set_cache(
 ) -> warpjit_status {
     entry!({
         let folder = if folder.is_null() { None } else { Some(text(folder, "the cache folder")?) };
-        edit(config, |config| {
-            config.cache = folder.map(CacheConfig::new);
-            if let Some(cache) = config.cache.as_mut().filter(|_| most_bytes > 0) {
-                cache.max_bytes = most_bytes;
-            }
-            Ok(())
-        })?
+        edit(config, |config| set_cache(config, folder, most_bytes))?
     })
 }
 
@@ -178,14 +172,40 @@ pub unsafe extern "C" fn warpjit_config_set_cache(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_config_set_user_cache(config: *mut warpjit_config) -> warpjit_status {
     entry!({
-        edit(config, |config| {
-            let cache = CacheConfig::of_user();
-            config.cache = Some(cache.ok_or_else(|| {
-                Failure::new(WARPJIT_ERROR_NOT_FOUND, "neither XDG_CACHE_HOME nor HOME names a folder")
-            })?);
-            Ok(())
-        })?
+        edit(config, set_user_cache)?
     })
+}
+
+#[cfg(feature = "cache")]
+fn set_cache(config: &mut Config, folder: Option<&str>, most_bytes: u64) -> Result<(), Failure> {
+    config.cache = folder.map(warpjit_runtime::CacheConfig::new);
+    if let Some(cache) = config.cache.as_mut().filter(|_| most_bytes > 0) {
+        cache.max_bytes = most_bytes;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "cache")]
+fn set_user_cache(config: &mut Config) -> Result<(), Failure> {
+    let cache = warpjit_runtime::CacheConfig::of_user();
+    config.cache = Some(cache.ok_or_else(|| {
+        Failure::new(WARPJIT_ERROR_NOT_FOUND, "neither XDG_CACHE_HOME nor HOME names a folder")
+    })?);
+    Ok(())
+}
+
+/// A build without a cache.
+#[cfg(not(feature = "cache"))]
+fn set_cache(_config: &mut Config, folder: Option<&str>, _most_bytes: u64) -> Result<(), Failure> {
+    match folder {
+        Some(_) => Err(Failure::new(crate::status::WARPJIT_ERROR_CONFIG, "this build has no cache")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(feature = "cache"))]
+fn set_user_cache(_config: &mut Config) -> Result<(), Failure> {
+    Err(Failure::new(crate::status::WARPJIT_ERROR_CONFIG, "this build has no cache"))
 }
 
 /// Size of a chunk of lanes in groups of four: 0 (one lane after another), 1, 2, 4, 8 or 16. -1, the default: the compiler chooses.

@@ -37,6 +37,7 @@ pub mod status;
 pub mod text;
 pub mod textures;
 pub mod version;
+#[cfg(feature = "vp1")]
 pub mod vp1;
 pub mod words;
 

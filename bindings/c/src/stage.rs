@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 
-use warpjit_frontend::fermi::program_header::{ProgramHeader, Surroundings};
 use warpjit_frontend::{Chip, Stage};
 use warpjit_runtime::stage::{
     ExportTarget, InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput,
@@ -188,13 +187,33 @@ pub unsafe extern "C" fn warpjit_stage_from_fermi_header(
 ) -> warpjit_status {
     entry!({
         put(stage, std::ptr::null_mut())?;
-        let header = ProgramHeader::parse(array(header, bytes, "the header")?)?;
         let Chip::Fermi(chip) = chip(chip_name)? else {
             return Err(Failure::argument("the chip is none of Fermi"));
         };
-        let interface = header.interface(chip, &Surroundings { vertices, patch_words });
-        put_handle(stage, Draft::new(interface))?
+        let header = array(header, bytes, "the header")?;
+        put_handle(stage, Draft::new(interface_of(header, chip, vertices, patch_words)?))?
     })
+}
+
+#[cfg(feature = "fermi")]
+fn interface_of(
+    header: &[u8],
+    chip: warpjit_frontend::fermi::Chip,
+    vertices: u32,
+    patch_words: u32,
+) -> Result<StageInterface, Failure> {
+    use warpjit_frontend::fermi::program_header::{ProgramHeader, Surroundings};
+    Ok(ProgramHeader::parse(header)?.interface(chip, &Surroundings { vertices, patch_words }))
+}
+
+#[cfg(not(feature = "fermi"))]
+fn interface_of(
+    _header: &[u8],
+    _chip: warpjit_frontend::fermi::Chip,
+    _vertices: u32,
+    _patch_words: u32,
+) -> Result<StageInterface, Failure> {
+    Err(Failure::new(crate::status::WARPJIT_ERROR_CONFIG, "this build has no Fermi"))
 }
 
 /// Input number `index` of an interface, as warpjit_stage_add_input describes it. WARPJIT_ERROR_NOT_FOUND: there are fewer.
