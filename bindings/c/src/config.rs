@@ -171,9 +171,7 @@ pub unsafe extern "C" fn warpjit_config_set_cache(
 /// WARPJIT_ERROR_NOT_FOUND: the environment names neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_config_set_user_cache(config: *mut warpjit_config) -> warpjit_status {
-    entry!({
-        edit(config, set_user_cache)?
-    })
+    entry!({ edit(config, set_user_cache)? })
 }
 
 #[cfg(feature = "cache")]
