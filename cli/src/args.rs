@@ -343,36 +343,34 @@ impl HostName {
 impl EngineArgs {
     /// The engine's configuration.
     pub fn config(&self) -> Config {
-        Config {
-            threads: self.threads,
-            tier: match self.tier {
+        Config::default()
+            .threads(self.threads)
+            .tier(match self.tier {
                 TierName::Interp => Tier::Interp,
                 TierName::Jit => Tier::Jit,
                 TierName::Auto => Tier::Auto,
-            },
-            chunk_groups: self.chunk.as_deref().and_then(|c| c.parse().ok()),
-            checked_memory: self.checked_memory,
-            lockstep: self.lockstep,
-            numerics: match self.numerics {
+            })
+            .chunk_groups(self.chunk.as_deref().and_then(|c| c.parse().ok()))
+            .checked_memory(self.checked_memory)
+            .lockstep(self.lockstep)
+            .numerics(match self.numerics {
                 NumericsName::Exact => Numerics::Exact,
                 NumericsName::Fast => Numerics::Fast,
-            },
-            host: match self.host {
+            })
+            .host(match self.host {
                 HostName::Native => HostLevel::Native,
                 HostName::Avx2 => HostLevel::Avx2,
                 HostName::Sse41 => HostLevel::Sse41,
-            },
+            })
             // What compiled code does is counted in a run of its own (`commands::statistics`).
-            count: self.verbose && self.tier == TierName::Interp,
-            observe: Observe { perf: self.perf, ..Observe::default() },
-            cache: match &self.cache_dir {
+            .count(self.verbose && self.tier == TierName::Interp)
+            .observe(Observe::default().perf(self.perf))
+            .cache(match &self.cache_dir {
                 _ if self.no_cache => None,
                 Some(folder) => Some(CacheConfig::new(folder)),
                 None => CacheConfig::of_user(),
-            },
-            budget: self.budget.budget(),
-            ..Config::default()
-        }
+            })
+            .budget(self.budget.budget())
     }
 
     /// What is not as usual and changes times, besides the tier and threads; empty where all is.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Tier {
     /// The interpreter: slow, and exact to the instruction in all it reports.
     Interp,
@@ -19,6 +20,7 @@ pub enum Tier {
 
 /// Which instructions of the host compiled code may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum HostLevel {
     /// All that this processor has.
     #[default]
@@ -31,6 +33,7 @@ pub enum HostLevel {
 
 /// Accuracy of float results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Numerics {
     /// The guest's bits, as far as they are known.
     #[default]
@@ -42,6 +45,7 @@ pub enum Numerics {
 
 /// Who installs handlers for the signals that compiled code raises at a guest fault (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Signals {
     /// The engine installs them when it is made, and checks at the start of a launch that they are still installed
     /// ([`crate::Engine::ensure_handlers`]). Other handlers, installed before or later, get every signal that is not a
@@ -70,6 +74,7 @@ pub enum Idle {
 }
 
 /// Settings of an [`crate::Engine`].
+#[non_exhaustive]
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Number of host threads that run blocks; 0: one for each processor. It is also how many threads serve queues at a time
@@ -121,6 +126,29 @@ pub struct Config {
     /// limits is an [`crate::Error::Budget`]. Regions that are not compiled by then run in the interpreter
     /// ([`crate::Stats::not_compiled`] says so).
     pub budget: Budget,
+}
+
+crate::setters::setters! {
+    Config {
+        threads: usize,
+        idle: Idle,
+        compiler_threads: usize,
+        compiler_nice: i32,
+        compiler_queue: Option<usize>,
+        tier: Tier,
+        hot_after: Option<u32>,
+        #[cfg(feature = "cache")]
+        cache: Option<CacheConfig>,
+        chunk_groups: Option<u8>,
+        checked_memory: bool,
+        signals: Signals,
+        lockstep: bool,
+        numerics: Numerics,
+        host: HostLevel,
+        count: bool,
+        observe: Observe,
+        budget: Budget,
+    }
 }
 
 impl Config {

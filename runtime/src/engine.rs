@@ -28,7 +28,7 @@ use warpjit_ir::passes::windows;
 /// ```
 /// use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 ///
-/// let engine = Engine::new(Config { threads: 2, tier: Tier::Auto, host: HostLevel::Avx2, ..Config::default() })?;
+/// let engine = Engine::new(Config::default().threads(2).tier(Tier::Auto).host(HostLevel::Avx2))?;
 /// assert_eq!(engine.config().thread_count(), 2);
 /// // Clones share the threads.
 /// let other = engine.clone();

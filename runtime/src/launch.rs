@@ -17,13 +17,13 @@ use warpjit_ir::{TextureTables, WarpRing};
 ///
 /// // s_endpgm would end the wave; s_branch to itself never does.
 /// let words = 0xbf82_ffff_u32.to_le_bytes();
-/// let options = ProgramOptions { chip: Some("polaris10".parse()?), raw: true, ..ProgramOptions::new(Isa::Gcn) };
+/// let options = ProgramOptions::new(Isa::Gcn).chip(Some("polaris10".parse()?)).raw(true);
 /// let program = Program::load(&words, &options)?;
 ///
 /// let engine = Engine::new(Config::default())?;
 /// let memory = engine.memory()?;
 /// let cancel = CancelToken::new();
-/// let launch = Launch { block: [64, 1, 1], grid: [8, 1, 1], cancel: Some(cancel.clone()), ..Launch::default() };
+/// let launch = Launch::default().block([64, 1, 1]).grid([8, 1, 1]).cancel(Some(cancel.clone()));
 /// let report = std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         std::thread::sleep(Duration::from_millis(5));
@@ -34,6 +34,7 @@ use warpjit_ir::{TextureTables, WarpRing};
 /// assert!(report.cancelled && report.fault.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Default)]
 pub struct Launch {
     /// Blocks along each axis.
@@ -85,6 +86,31 @@ pub struct Launch {
     pub textures: TextureTables,
     /// Called now and then, on any thread, with the progress of the launch.
     pub progress: Option<Progress>,
+}
+
+crate::setters::setters! {
+    Launch {
+        grid: [u32; 3],
+        block: [u32; 3],
+        grid_start: [u32; 3],
+        last_block: [u32; 3],
+        dynamic_shared: u32,
+        max_steps: u64,
+        args: Vec<Arg>,
+        consts: Vec<(u32, Vec<u8>)>,
+        globals: Vec<GlobalSpace>,
+        user_data: Vec<u32>,
+        scratch_ring: Option<WarpRing>,
+        registers: Vec<(String, Vec<u64>)>,
+        capture_registers: bool,
+        shared: Vec<u8>,
+        capture_shared: bool,
+        blocks: Option<Range<u64>>,
+        cancel: Option<CancelToken>,
+        save: Option<SaveToken>,
+        textures: TextureTables,
+        progress: Option<Progress>,
+    }
 }
 
 /// A callback that gets (blocks finished, blocks in all).
@@ -171,6 +197,7 @@ pub struct GlobalSpace {
 
 /// How the addresses of a window map to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GlobalMode {
     /// Bytes from the start.
     Linear,
@@ -248,6 +275,7 @@ impl More {
 
 /// What a launch did.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The fault that ended the launch, if one did: that of the lowest block that faulted. Memory keeps what was stored
     /// before.
@@ -314,6 +342,7 @@ impl Report {
 
 /// What a launch executed. Counts are exact in the interpreter; see [`crate::Config::count`].
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Blocks that were run to their end.
     pub blocks: u64,
@@ -354,6 +383,7 @@ pub struct Stats {
 
 /// The share of thread instructions that each tier executed, from 0 to 1. Both are 0 if none was executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TierShares {
     /// The interpreter.
     pub interpreted: f64,
@@ -371,6 +401,7 @@ impl TierShares {
 
 /// A fault of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
@@ -399,6 +430,7 @@ pub struct Fault {
 
 /// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// An address that is not mapped, not writable or not aligned.
     Memory,

@@ -20,18 +20,13 @@
 //!     exit st b32 g14[$r2] $r3
 //! ";
 //! let assembly = assemble(source, Target::compute(Chip::G80))?;
-//! let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+//! let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
 //! let program = Program::load(&assembly.code, &options)?;
 //!
 //! let engine = Engine::new(Config::default())?;
 //! let memory = engine.memory()?;
 //! let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
-//! let launch = Launch {
-//!     grid: [1, 1, 1],
-//!     block: [64, 1, 1],
-//!     args: vec![Arg::u32(out as u32)],
-//!     ..Launch::default()
-//! };
+//! let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).args(vec![Arg::u32(out as u32)]);
 //! let report = engine.run(&program, &memory, &launch)?;
 //! assert_eq!(report.fault, None);
 //!
@@ -73,6 +68,7 @@ mod program;
 mod program_cache;
 mod queue;
 mod saved;
+mod setters;
 pub mod stage;
 mod vm;
 #[cfg(feature = "vp1")]

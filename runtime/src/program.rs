@@ -21,6 +21,7 @@ use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 
 /// What [`Program::load`] needs besides the bytes. Containers contain most of it.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProgramOptions {
     /// Instruction set.
@@ -65,6 +66,29 @@ pub struct ProgramOptions {
     pub texture_handles: Option<u8>,
     /// Raw code: inputs and outputs, if it is a program of a graphics stage.
     pub stage: Option<StageInterface>,
+}
+
+crate::setters::setters! {
+    ProgramOptions {
+        isa: Isa,
+        chip: Option<Chip>,
+        raw: bool,
+        kernel: Option<String>,
+        entry: u32,
+        registers: Option<u32>,
+        sgprs: Option<u32>,
+        shared: Option<u32>,
+        local: Option<u32>,
+        rsrc1: Option<u32>,
+        rsrc2: Option<u32>,
+        known_user_data: Vec<(u8, u32)>,
+        segment: Option<u64>,
+        code_bytes: Option<u32>,
+        base: u32,
+        c0_given: bool,
+        texture_handles: Option<u8>,
+        stage: Option<StageInterface>,
+    }
 }
 
 impl ProgramOptions {
@@ -207,7 +231,7 @@ pub(crate) const MOST_NARROW: u8 = 4;
 ///
 /// // v_add_f32 v0, v1, v2; s_endpgm
 /// let words: Vec<u8> = [0x0200_0501_u32, 0xbf81_0000].into_iter().flat_map(u32::to_le_bytes).collect();
-/// let options = ProgramOptions { chip: Some("tahiti".parse()?), raw: true, ..ProgramOptions::new(Isa::Gcn) };
+/// let options = ProgramOptions::new(Isa::Gcn).chip(Some("tahiti".parse()?)).raw(true);
 /// let program = Program::load(&words, &options)?;
 /// assert!(program.bytes_used() > 0);
 ///

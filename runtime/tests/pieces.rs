@@ -4,7 +4,7 @@
 mod support;
 
 use support::{engine, fault_of, launch, program, run, run_all};
-use warpjit_runtime::{FaultKind, Launch, Tier};
+use warpjit_runtime::{FaultKind, Tier};
 
 /// Enough of them that a thread takes several at a time.
 const BLOCKS: u32 = 96;
@@ -456,7 +456,7 @@ fn what_compiles_behind_comes_to_the_same() {
         engine.wait_for_compiler();
     }
     // Another block size, for which what was compiled may not be made.
-    let narrow = Launch { block: [33, 1, 1], ..launch(BLOCKS, THREADS) };
+    let narrow = launch(BLOCKS, THREADS).block([33, 1, 1]);
     let (_, out) = run(&engine, &kernel, &narrow, WORDS).unwrap();
     assert_eq!(out, model(own, |_, thread| thread < 33));
 }

@@ -331,7 +331,8 @@ fn pieces_do_what_the_interpreter_does() {
         let words = (stored + SHARED_BY_ALL + 4 * blocks) as usize;
         let once = |tier, threads, chunk_groups| {
             let engine =
-                Engine::new(Config { tier, threads, chunk_groups, ..Config::default() }).expect("engine");
+                Engine::new(Config::default().tier(tier).threads(threads).chunk_groups(chunk_groups))
+                    .expect("engine");
             let (report, out) = run(&engine, &kernel, &launch, words).expect("launch");
             assert_eq!(report.stats.not_compiled, None);
             (report.fault, out)

@@ -113,7 +113,7 @@ fn holds_in_step(source: &str, launch: &str) {
     let guest = Guest::new(source, launch);
     for tier in [Tier::Interp, Tier::Jit] {
         for chunk_groups in [1, 2, 4].map(Some) {
-            let config = Config { tier, chunk_groups, lockstep: true, threads: 1, ..Config::default() };
+            let config = Config::default().tier(tier).chunk_groups(chunk_groups).lockstep(true).threads(1);
             let outcome = guest.run(config).unwrap();
             let text = outcome.to_text(false);
             assert_eq!(outcome.status, Status::Ok, "{tier:?} {chunk_groups:?}: {text}\n{source}");

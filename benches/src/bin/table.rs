@@ -128,7 +128,7 @@ struct Engines {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse()?;
     let engine = |tier, threads, count| {
-        Engine::new(Config { tier, threads, count, host: options.host, ..Config::default() })
+        Engine::new(Config::default().tier(tier).threads(threads).count(count).host(options.host))
     };
     let engines = Engines {
         interp: engine(Tier::Interp, 1, false)?,

@@ -79,11 +79,11 @@ impl Code {
             Some(launch) => (launch.path.with_file_name(&launch.program.file), launch.program.code.clone()),
             None => (args.file.clone(), read(&args.file)?),
         };
-        let options = match &launch {
+        let mut options = match &launch {
             Some(launch) => program_options(launch),
             None => ProgramOptions::new(choose(args.isa.as_deref(), args.chip.as_deref())?.0),
         };
-        let options = ProgramOptions { raw: options.raw || args.raw, ..options };
+        options.raw |= args.raw;
         let program = launch.as_ref().map(|l| &l.program);
         let meter = Meter::new(Task::Loading, args.budget.budget(), Spent::default());
         let module = if options.raw {
@@ -93,7 +93,7 @@ impl Code {
         };
         let module = module.with_context(|| path.display().to_string())?;
         // A container knows better than the default.
-        let options = ProgramOptions { isa: module.isa, ..options };
+        let options = options.isa(module.isa);
         let named = args.chip.as_deref().map(|name| chip_named(module.isa, name)).transpose()?;
         let named = named.or(program.and_then(|p| p.chip));
         let chip = named.or(module.chip).unwrap_or(module.isa.front_end().default_chip());
@@ -118,7 +118,7 @@ impl Code {
     /// The kernels asked for, lifted.
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {
-            let options = ProgramOptions { chip: Some(self.chip), ..self.options.clone() };
+            let options = self.options.clone().chip(Some(self.chip));
             Program::of_kernel(&self.module, kernel, &options, self.budget, None)
                 .with_context(|| self.path.display().to_string())
         };

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::profile::{ListedLine, parse_listing};
-use warpjit_runtime::{CodeKind, CodeListing, CodePart, Config, Engine, KnownSlot, Observe, Report};
+use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
 use super::{first_run, print};
@@ -35,8 +35,8 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     }
     let file = LaunchFile::load(path)?;
     let config = options.config();
-    let observe = Observe { listings: true, ..config.observe };
-    let engine = Engine::new(Config { observe, ..config })?;
+    let observe = config.observe.listings(true);
+    let engine = Engine::new(config.observe(observe))?;
     let mut session = first_run::session(&file, &engine, &options)?;
     let report = first_run::run_for(&mut session, args.seconds)?;
 
@@ -91,6 +91,7 @@ fn show(text: &mut String, function: &CodeListing, form: Form, guest: &[ListedLi
             format!("rows of blocks, {pieces}, all lanes of every warp take part")
         }
         CodeKind::Rows { whole: false } => format!("rows of blocks, {pieces}"),
+        _ => pieces,
     };
     writeln!(text, "; {}: {kind}, {} bytes", function.name, function.bytes)?;
     show_slots(text, "assumed", &function.assumed)?;

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
-use warpjit_runtime::{Config, Engine, SaveToken};
+use warpjit_runtime::{Engine, SaveToken};
 
 use super::{first_run, print, statistics};
 use crate::args::RunArgs;
@@ -12,8 +12,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
     let file = LaunchFile::load(&args.file)?;
     // The JSON object names instruction counts, so they are counted.
-    let config = options.config();
-    let config = Config { count: config.count || options.json, ..config };
+    let mut config = options.config();
+    config.count |= options.json;
     let engine = Engine::new(config)?;
     let mut session = first_run::session(&file, &engine, options)?;
     if let Some(path) = &args.resume {

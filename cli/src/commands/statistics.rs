@@ -1,7 +1,7 @@
 //! The statistics that `-v` prints.
 
 use warpjit::launch_file::LaunchFile;
-use warpjit_runtime::{Config, Engine, Stats, Tier};
+use warpjit_runtime::{Engine, Stats, Tier};
 
 use super::first_run;
 use crate::args::EngineArgs;
@@ -16,7 +16,7 @@ pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArg
     if stats.counted && grouped == stats.warp_instructions {
         return Ok(());
     }
-    let engine = Engine::new(Config { tier: Tier::Interp, count: true, ..options.config() })?;
+    let engine = Engine::new(options.config().tier(Tier::Interp).count(true))?;
     let exact = first_run::run(&mut first_run::session(file, &engine, options)?)?.stats;
     stats.groups = exact.groups;
     stats.traffic = exact.traffic;

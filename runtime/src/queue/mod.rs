@@ -89,17 +89,15 @@ impl QueueOptions {
 ///     exit st b32 g14[$r1] $r2
 /// ";
 /// let code = assemble(source, Target::compute(Chip::G80))?.code;
-/// let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+/// let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
 /// let program = Program::load(&code, &options)?;
 /// let engine = Engine::new(Config::default())?;
 /// let memory = engine.memory()?;
 /// let out = memory.map(None, 4, Access::ReadWrite)?;
-/// let launch = |value| Launch {
-///     grid: [1, 1, 1],
-///     block: [1, 1, 1],
-///     args: vec![Arg::u32(out as u32), Arg::u32(value)],
-///     ..Launch::default()
-/// };
+/// let launch = |value| Launch::default()
+///     .grid([1, 1, 1])
+///     .block([1, 1, 1])
+///     .args(vec![Arg::u32(out as u32), Arg::u32(value)]);
 ///
 /// let (graphics, compute) = (engine.queue(QueueOptions::new()), engine.queue(QueueOptions::new()));
 /// let first = graphics.submit(Submission::launch(&program, &memory, launch(1)));
