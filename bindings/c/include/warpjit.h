@@ -998,6 +998,11 @@ typedef uint32_t warpjit_vp1_stop;
 #define WARPJIT_FAULT_TEXTURE 7
 
 /**
+ * Another one, which warpjit_report_fault_text describes.
+ */
+#define WARPJIT_FAULT_OTHER 8
+
+/**
  * The usual one.
  */
 #define WARPJIT_PRIORITY_NORMAL 0

@@ -39,6 +39,9 @@ pub const WARPJIT_FAULT_TIMEOUT: warpjit_fault_kind = 6;
 /// What a texture instruction needs is missing or undefined.
 pub const WARPJIT_FAULT_TEXTURE: warpjit_fault_kind = 7;
 
+/// Another one, which warpjit_report_fault_text describes.
+pub const WARPJIT_FAULT_OTHER: warpjit_fault_kind = 8;
+
 /// The fault that ended a launch: that of the lowest block that faulted. Memory keeps what was stored before.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -112,6 +115,7 @@ fn fault_of(fault: Option<&Fault>) -> warpjit_fault {
         FaultKind::Stack => WARPJIT_FAULT_STACK,
         FaultKind::Timeout => WARPJIT_FAULT_TIMEOUT,
         FaultKind::Texture => WARPJIT_FAULT_TEXTURE,
+        _ => WARPJIT_FAULT_OTHER,
     };
     out.block = fault.block;
     out.pc = fault.pc;
