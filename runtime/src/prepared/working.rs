@@ -341,6 +341,10 @@ impl Working {
             let template = self.template.clone();
             let cancel = template.launch.cancel.as_ref();
             let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+            // A single block asks only when it is suspended.
+            if give_up() {
+                return Ok(Report { cancelled: true, ..Report::default() });
+            }
             match self.begin(&give_up)? {
                 Begun::Yes => {}
                 Begun::Cancelled | Begun::Later => {

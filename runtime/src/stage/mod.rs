@@ -155,6 +155,16 @@ impl<'a> RowsMut<'a> {
         }
     }
 
+    /// Rows in `bytes` bytes from `start` on, which begin `stride` bytes after each other; 0: they follow each other.
+    ///
+    /// # Safety
+    /// While the result lives, the bytes can be written, and nobody else uses those of the rows: other outputs may be columns of the same
+    /// array.
+    pub unsafe fn at(start: *mut u8, bytes: usize, stride: usize) -> Self {
+        let width = if stride == 0 { usize::MAX } else { stride };
+        RowsMut { start, bytes, stride, width, array: PhantomData }
+    }
+
     /// Rows that begin `stride` bytes after each other. A row may not be longer than that.
     pub fn every(self, stride: usize) -> Self {
         RowsMut { stride, width: self.width.min(stride), ..self }
