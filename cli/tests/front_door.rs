@@ -106,9 +106,7 @@ fn a_launch_file_is_made_for_a_kernel() {
     // What it looks like.
     let object = fs::read(corpus("gcn/mandelbrot/fiji.co")).unwrap();
     let (_, text, _) = warpjit(&with("made_one", "kernel.co", &object), &["new", "kernel.co"]);
-    for line in
-        ["isa = \"gcn\"", "chip = \"fiji\"", "kernel = \"mandelbrot\"", "[[arg]] # \"out\" at 0x0, 8 bytes"]
-    {
+    for line in ["isa = \"gcn\"", "chip = \"fiji\"", "kernel = \"mandelbrot\"", "[[arg]] # at 0x0, 8 bytes"] {
         assert!(text.contains(line), "{text}");
     }
 }

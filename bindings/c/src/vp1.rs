@@ -255,7 +255,7 @@ pub unsafe extern "C" fn warpjit_vp1_set_data_store(
         let processor = handle::get::<Processor>(vp1)?;
         let data = array(data, bytes, "the data")?;
         let mut held = processor.lock()?;
-        let end = offset.checked_add(bytes).unwrap_or(usize::MAX);
+        let end = offset.saturating_add(bytes);
         let to = held.0.data_store_mut().get_mut(offset..end);
         to.ok_or_else(|| Failure::argument(format!("{offset:#x}..{end:#x} is not in the data store")))?
             .copy_from_slice(data)
