@@ -48,17 +48,19 @@ fn versions() -> String {
 
 fn header() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = Config::default()
-        .language(Language::C)
-        .cpp_compat(true)
-        .include_guard(Some("WARPJIT_H".into()))
-        .documentation_style(DocumentationStyle::Doxy)
-        .style(Style::Both)
-        .usize_is_size_t(true)
-        .no_includes(true)
-        .sys_includes(["stdbool.h", "stddef.h", "stdint.h"].map(String::from).into())
-        .header(Some(fs::read_to_string(folder.join("header.txt")).unwrap()))
-        .after_includes(Some(versions()));
+    let config = Config {
+        language: Language::C,
+        cpp_compat: true,
+        include_guard: Some("WARPJIT_H".into()),
+        documentation_style: DocumentationStyle::Doxy,
+        style: Style::Both,
+        usize_is_size_t: true,
+        no_includes: true,
+        sys_includes: ["stdbool.h", "stddef.h", "stdint.h"].map(String::from).into(),
+        header: Some(fs::read_to_string(folder.join("header.txt")).unwrap()),
+        after_includes: Some(versions()),
+        ..Config::default()
+    };
     let mut builder = Builder::new().with_config(config);
     for file in FILES.iter().chain(&["vp1"]) {
         builder = builder.with_src(folder.join(format!("src/{file}.rs")));
