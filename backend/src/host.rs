@@ -29,7 +29,8 @@ macro_rules! features {
         #[cfg(feature = "jit")]
         pub(crate) const WIDE_FEATURES: &[&str] = &[$($name),*];
 
-        /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
+        /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD,
+        /// VPOPCNTDQ, VBMI and VNNI, and BMI1, BMI2, LZCNT and POPCNT.
         #[cfg(target_arch = "x86_64")]
         pub fn host_has_wide_vectors() -> bool {
             $(std::arch::is_x86_feature_detected!($name))&&*

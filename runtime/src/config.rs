@@ -31,6 +31,16 @@ pub enum HostLevel {
     Sse41,
 }
 
+impl From<HostLevel> for warpjit_backend::HostLevel {
+    fn from(level: HostLevel) -> Self {
+        match level {
+            HostLevel::Native => Self::Native,
+            HostLevel::Avx2 => Self::Avx2,
+            HostLevel::Sse41 => Self::Sse41,
+        }
+    }
+}
+
 /// Accuracy of float results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -119,8 +129,9 @@ pub struct Config {
     pub count: bool,
     /// What to record of launches and compiled code. Slightly slower.
     pub observe: Observe,
-    /// Limits on time and memory for loading a program, and separately for compiling it with these settings in all
-    /// launches together.
+    /// Limits on time and memory for compiling a program with these settings, in all launches together; and for
+    /// [`crate::Engine::load`]. [`crate::Program::load`] and [`crate::ProgramCache`] do not see the engine: give theirs to
+    /// [`crate::Program::load_within`], [`crate::Program::load_at_within`] and [`crate::ProgramCache::with_budget`].
     ///
     /// The default is many times what ordinary code needs. A program that cannot be loaded or prepared within the
     /// limits is an [`crate::Error::Budget`]. Regions that are not compiled by then run in the interpreter

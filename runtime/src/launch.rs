@@ -37,9 +37,9 @@ use warpjit_ir::{TextureTables, WarpRing};
 #[non_exhaustive]
 #[derive(Clone, Default)]
 pub struct Launch {
-    /// Blocks along each axis.
+    /// Blocks along each axis, at least 1 (the default, 0, is an error).
     pub grid: [u32; 3],
-    /// Threads of a block along each axis.
+    /// Threads of a block along each axis, at least 1 (the default, 0, is an error).
     pub block: [u32; 3],
     /// Coordinates of the first block: `grid` blocks are counted from there along each axis. What GCN's COMPUTE_START_X, Y and Z say (the
     /// packet of a dispatch that has them gives the ends along each axis in place of the numbers of blocks). Stages have none.

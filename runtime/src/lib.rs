@@ -1,9 +1,9 @@
-//! Runs GPU programs on the CPU: give it a binary, memory and a launch, and it returns the changed memory and a report.
+//! Runs GPU programs on the CPU: a launch runs a program on guest memory, changes that memory, and gives a report.
 //!
 //! - [`Program::load`] reads a container (or raw words) and lifts a kernel, [`Program::load_at`] does that for code in guest memory;
 //! - [`Engine::memory`] makes a guest address space, [`Memory::map`] puts buffers into it;
 //! - [`Engine::run`] distributes the blocks of a [`Launch`] over host threads. What the guest does wrong comes back as
-//!   [`Report::fault`]; an [`Error`] means that nothing was run.
+//!   [`Report::fault`]; an [`Error`] of [`Engine::run`] means that nothing was run.
 //!
 //! A kernel that stores three times its thread index, assembled and run:
 //!
@@ -39,9 +39,14 @@
 //!
 //! Programs of the VP1 video processor, which has no grids, can be launched in the same way or driven as a machine ([`vp1`]).
 //!
-//! Internally, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and `vm`
-//! contains everything that depends on the operating system and the processor: code memory, signals, the entry to compiled code
-//! (docs/unsafe.md).
+//! The modules, in the order of a launch:
+//!
+//! - `load`, `code_source`, `image`, `program`, `program_cache`: from bytes or guest memory to a [`Program`];
+//! - `memory`: the guest's address space;
+//! - `launch`, [`stage`]: what to run, and its report;
+//! - `engine`, `exec`: set-up, scheduling, tiers; `prepared`, `queue`, `saved`, `compilation`: other ways to run;
+//! - `cache`, `debug`, `listing`, `profile`: code on disk, and what can be observed;
+//! - `vm`, `fork`: all that depends on the operating system and the processor (docs/unsafe.md).
 #![cfg_attr(
     not(all(feature = "jit", feature = "cache", feature = "vp1")),
     allow(dead_code, unused_imports, reason = "what only a part that is left out uses")

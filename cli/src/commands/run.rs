@@ -31,7 +31,11 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     if report.cancelled {
         let of = session.block_count();
         let text = format!("stopped: {} of {of} blocks done\n", report.stats.blocks);
-        print(&(text + &Outcome::stopped(report).to_text(options.verbose)))?;
+        let outcome = Outcome::stopped(report);
+        match options.json {
+            true => print(&format!("{}\n", outcome.to_json(options.verbose)))?,
+            false => print(&(text + &outcome.to_text(options.verbose)))?,
+        }
         return Ok(Status::Interrupted);
     }
     if let (Some(saved), Some(path)) = (&report.saved, &args.state) {

@@ -8,7 +8,7 @@ use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
-use crate::simt::program::{Program, Rules};
+use crate::simt::lift_input::{ChipRules, LiftInput};
 use crate::simt::stage::{Plan, interface};
 use crate::simt::texture::MAILBOX_BYTES;
 
@@ -93,13 +93,13 @@ impl Target for Chip {
 }
 
 /// How its programs are read.
-fn rules(chip: Chip) -> Rules {
-    Rules { isa: Isa::Fermi, align: 8, max_registers: abi::compute(chip).max_registers }
+fn rules(chip: Chip) -> ChipRules {
+    ChipRules { isa: Isa::Fermi, align: 8, max_registers: abi::compute(chip).max_registers }
 }
 
 /// Lifts a kernel, or raw words.
-fn lift_program(chip: Chip, program: Program<'_>) -> Result<KernelImage, LoadError> {
-    let Program { module, kernel, code, needs, options, meter } = program;
+fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadError> {
+    let LiftInput { module, kernel, code, needs, options, meter } = program;
     let mut abi = abi::compute(chip);
     let Needs { entry, registers, shared_bytes, mut local_bytes } = needs;
     let base = if options.raw { options.base } else { 0 };

@@ -7,8 +7,8 @@ mod flags;
 mod float;
 mod graph;
 mod lanes;
+pub(crate) mod lift_input;
 mod lock;
-pub(crate) mod program;
 pub(crate) mod stage;
 pub(crate) mod texture;
 

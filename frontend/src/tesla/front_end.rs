@@ -7,7 +7,7 @@ use crate::front_end::{CodePlace, FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
-use crate::simt::program::{Program, Rules};
+use crate::simt::lift_input::{ChipRules, LiftInput};
 use crate::simt::stage::{Plan, interface};
 use crate::simt::texture::MAILBOX_BYTES;
 use bytes::Bytes;
@@ -88,13 +88,13 @@ impl crate::Target for Chip {
 }
 
 /// How its programs are read.
-fn rules(chip: Chip) -> Rules {
-    Rules { isa: Isa::Tesla, align: 4, max_registers: abi::compute(chip).max_registers }
+fn rules(chip: Chip) -> ChipRules {
+    ChipRules { isa: Isa::Tesla, align: 4, max_registers: abi::compute(chip).max_registers }
 }
 
 /// Lifts a kernel, or raw words.
-fn lift_program(chip: Chip, program: Program<'_>) -> Result<KernelImage, LoadError> {
-    let Program { module, kernel, code, needs, options, meter } = program;
+fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadError> {
+    let LiftInput { module, kernel, code, needs, options, meter } = program;
     let mut abi = abi::compute(chip);
     let Needs { entry, registers, shared_bytes, mut local_bytes } = needs;
     let base = if options.raw { options.base } else { 0 };

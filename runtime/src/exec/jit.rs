@@ -47,7 +47,7 @@ use crate::exec::tiers::Limits;
 use crate::fork::{self, Guard, Mutex};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Budget, CancelToken, CodeListing, Error, HostLevel};
+use crate::{Budget, CancelToken, CodeListing, Error};
 
 pub use behind::Ready;
 pub use looks::BlockLook;
@@ -258,12 +258,7 @@ impl Jit {
         budget: Budget,
         spent: Spent,
     ) -> Result<Jit, Error> {
-        let level = match variant.host {
-            HostLevel::Native => backend::HostLevel::Native,
-            HostLevel::Avx2 => backend::HostLevel::Avx2,
-            HostLevel::Sse41 => backend::HostLevel::Sse41,
-        };
-        let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;
+        let target = Target::host(variant.host.into()).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         let wide = variant.wide_vectors() && target.has_wide_vectors();
         let mut jit = Jit {

@@ -9,7 +9,7 @@ use crate::module::{Kernel, Module};
 use warpjit_ir::Meter;
 
 /// A program that is about to be lifted.
-pub(crate) struct Program<'a> {
+pub(crate) struct LiftInput<'a> {
     /// What the file holds besides the kernel; nothing where code lies in guest memory.
     pub module: &'a Module,
     /// The kernel.
@@ -25,7 +25,7 @@ pub(crate) struct Program<'a> {
 }
 
 /// What differs between the chips.
-pub(crate) struct Rules {
+pub(crate) struct ChipRules {
     /// The instruction set.
     pub isa: Isa,
     /// Instructions begin at multiples of so many bytes.
@@ -34,7 +34,7 @@ pub(crate) struct Rules {
     pub max_registers: u32,
 }
 
-impl Rules {
+impl ChipRules {
     /// Lifts a kernel, or raw words, of a file.
     ///
     /// # Errors
@@ -45,13 +45,13 @@ impl Rules {
         kernel: &Kernel,
         options: &CodeOptions,
         meter: &Meter,
-        lift: impl FnOnce(Program<'_>) -> Result<KernelImage, LoadError>,
+        lift: impl FnOnce(LiftInput<'_>) -> Result<KernelImage, LoadError>,
     ) -> Result<KernelImage, LoadError> {
         let needs = Needs::of(kernel, options, self.max_registers);
         let base = if options.raw { options.base } else { 0 };
         check_entry(base, needs.entry, self.align, &kernel.code)?;
         let code = Code::of_file(&kernel.code, base, base.into());
-        lift(Program { module, kernel, code, needs, options, meter })
+        lift(LiftInput { module, kernel, code, needs, options, meter })
     }
 
     /// Lifts a program that lies in guest memory.
@@ -63,12 +63,12 @@ impl Rules {
         place: &CodePlace<'_>,
         options: &CodeOptions,
         meter: &Meter,
-        lift: impl FnOnce(Program<'_>) -> Result<KernelImage, LoadError>,
+        lift: impl FnOnce(LiftInput<'_>) -> Result<KernelImage, LoadError>,
     ) -> Result<KernelImage, LoadError> {
         let (code, entry) = place.in_segment(self.align, options.code_bytes)?;
         let options = &CodeOptions { raw: true, entry, base: 0, ..options.clone() };
         let (module, kernel) = (&Module::nothing(self.isa), &Kernel::default());
         let needs = Needs::of(kernel, options, self.max_registers);
-        lift(Program { module, kernel, code, needs, options, meter })
+        lift(LiftInput { module, kernel, code, needs, options, meter })
     }
 }
