@@ -11,6 +11,9 @@ pub enum Error {
     /// An operation that regions must not contain.
     #[error("{} in a lane region", .0.name())]
     CrossLane(Opcode),
+    /// This build has no code generator.
+    #[error("this build has no code generator (cargo feature `jit`)")]
+    LeftOut,
     /// The host is not supported.
     #[error("no code for this host: {0}")]
     Host(String),

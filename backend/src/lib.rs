@@ -8,15 +8,24 @@
 //! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's
 //! value is its first element. Code reads and writes whole vectors: a frame must be as long as the layout says, and lanes that do not
 //! enter keep their values.
+//!
+//! Without the cargo feature `jit` there is no generator ([`Error::LeftOut`]); `listings` prints host instructions as text.
 #![warn(missing_docs)]
+#![cfg_attr(
+    not(feature = "jit"),
+    allow(dead_code, unused_imports, reason = "what only a code generator uses")
+)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod affine;
 mod alignment;
 mod atomics;
+#[cfg(feature = "jit")]
 mod avx512;
+#[cfg(feature = "jit")]
 mod clif;
 mod code;
+#[cfg(feature = "jit")]
 mod compile;
 mod context;
 mod distances;
@@ -26,29 +35,40 @@ mod extremes;
 mod flow;
 mod helpers;
 mod host;
+#[cfg(feature = "jit")]
 mod listing;
+#[cfg(feature = "jit")]
 mod lower;
 mod operands;
 mod options;
 mod shape;
 mod slots_after;
+#[cfg(feature = "jit")]
+mod target;
 mod translate;
 mod trap;
 mod wanted;
 mod ways;
 mod wide_helpers;
+#[cfg(not(feature = "jit"))]
+mod without;
 
 pub use atomics::LaneAtomic;
 pub use code::{Entry, FloatEnv, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns, guest_pc};
+#[cfg(feature = "jit")]
 pub use compile::{compile_pieces, compile_region, list_region};
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use error::Error;
-pub use host::{HostLevel, Target, host_has_wide_vectors};
+pub use host::{HostLevel, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
+#[cfg(feature = "jit")]
+pub use target::Target;
 pub use translate::{LaneTranslation, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
+#[cfg(not(feature = "jit"))]
+pub use without::{Target, compile_pieces, compile_region, list_region};

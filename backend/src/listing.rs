@@ -54,7 +54,8 @@ pub(crate) fn clif(text: &str, sites: &[TrapSite]) -> String {
     out
 }
 
-/// Disassembles host instructions. Constants after the code are listed only if they decode as instructions.
+/// Disassembles host instructions, if this build can. Constants after the code are listed only if they decode as instructions.
+#[cfg(feature = "listings")]
 pub(crate) fn host(
     compiled: &CompiledCode,
     code: &[u8],
@@ -77,6 +78,12 @@ pub(crate) fn host(
         let _ = writeln!(out, "{:WIDTH$}{offset:5x}  {name:<12} {operands}", column(shown));
     }
     Some(out)
+}
+
+/// Disassembles host instructions, if this build can.
+#[cfg(not(feature = "listings"))]
+pub(crate) fn host(_: &CompiledCode, _: &[u8], _: &dyn TargetIsa, _: &[TrapSite]) -> Option<String> {
+    None
 }
 
 /// Replaces the address in the listing's last instruction by a constant's name, because the address is known only at

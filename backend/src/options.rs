@@ -4,16 +4,11 @@ use std::ops::Range;
 
 use warpjit_ir::{Function, Slot, Value};
 
-use crate::host::Target;
+use crate::Target;
 use crate::shape::{Shape, SlotShape};
 
 /// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
 /// axis only.
-///
-/// A kernel is given as *phases* ([`Piece`]): regions that all warps of a block finish, one warp after another, before
-/// any warp starts the next phase. The code's second argument is the first [`crate::RowWarp`] of a block instead of a
-/// frame. The current row, block and warp are in the context. The code runs as long as all warps take the same exits
-/// with all their threads; otherwise it returns [`crate::PARTED`].
 ///
 /// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
 /// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
@@ -133,8 +128,8 @@ pub struct Options {
     pub checked_memory: bool,
     /// Global memory may be loaded for lanes that take no part: all addresses that lanes can have are good. Not with `checked_memory`.
     pub open_loads: bool,
-    /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
-    /// checks them.
+    /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with
+    /// `checked_memory`, the translation checks them.
     pub translated: bool,
     /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
     /// fails.

@@ -219,7 +219,8 @@ fn interpreted(func: &Function, options: &Options, words: &[u32], memory: &Memor
 /// What each sixteen lanes of the slots with a shape have more than those before, where they are even over all lanes.
 const EVEN: [i32; 3] = [16, 0, 64];
 
-/// Random values of all slots, such that those with a shape have it; `apart` is what each sixteen lanes of them have more than those before.
+/// Random values of all slots, such that those with a shape have it; `apart` is what each sixteen lanes of them have
+/// more than those before.
 fn inputs(func: &Function, random: &mut Random, apart: [i32; 3]) -> Vec<u32> {
     let mut words = frame(func);
     words.iter_mut().for_each(|w| *w = random.next() as u32);

@@ -7,7 +7,7 @@ use warpjit_benches::groups;
 use warpjit_runtime::{Config, Engine, Tier};
 
 fn bench(criterion: &mut Criterion) {
-    let engine = Engine::new(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).expect("an engine");
+    let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1)).expect("an engine");
     groups::timed_programs(criterion, "compile", |file| {
         let mut session = Session::new(file, &engine).expect("the launch");
         session.set_blocks(0..1).expect("a block");

@@ -11,17 +11,17 @@ use warpjit_runtime::{Access, Arg, Config, Engine, Launch, Tier};
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/corpus/gcn/fft2_pass/hawaii.launch.toml");
 
 fn bench(criterion: &mut Criterion) {
-    let engine = Engine::new(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).expect("an engine");
+    let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1)).expect("an engine");
     let file = LaunchFile::load(Path::new(FILE)).expect("the launch file");
     let program = load_program(&file).expect("a program");
     let memory = engine.memory().expect("memory");
     let buffers: Vec<u64> =
         (0..3).map(|_| memory.map(None, 4096, Access::ReadWrite).expect("a buffer")).collect();
-    let launch = |step: u32| Launch {
-        grid: [2, 1, 1],
-        block: [64, 1, 1],
-        args: buffers.iter().map(|&b| Arg::u64(b)).chain([Arg::u32(step), Arg::u32(256)]).collect(),
-        ..Launch::default()
+    let launch = |step: u32| {
+        Launch::default()
+            .grid([2, 1, 1])
+            .block([64, 1, 1])
+            .args(buffers.iter().map(|&b| Arg::u64(b)).chain([Arg::u32(step), Arg::u32(256)]).collect())
     };
     let mut group = criterion.benchmark_group("launch");
     for (name, steps) in [("same arguments", [4, 4]), ("other arguments", [4, 2])] {

@@ -8,9 +8,8 @@ use warpjit_runtime::{CacheConfig, CancelToken, Config, Engine, Tier};
 
 fn bench(criterion: &mut Criterion) {
     let folder = std::env::temp_dir().join(format!("warpjit-bench-start-{}", std::process::id()));
-    let engine = |tier, cache| {
-        Engine::new(Config { tier, cache, threads: 1, ..Config::default() }).expect("an engine")
-    };
+    let engine =
+        |tier, cache| Engine::new(Config::default().tier(tier).cache(cache).threads(1)).expect("an engine");
     let ways = [
         ("interp", engine(Tier::Auto, None)),
         ("cached", engine(Tier::Jit, Some(CacheConfig::new(&folder)))),

@@ -14,7 +14,7 @@ use crate::suite::{self, Entry};
 ///
 /// If a kernel cannot be loaded or run.
 pub fn kernels(criterion: &mut Criterion, group: &str, take: impl Fn(&Entry) -> bool) {
-    let engine = |tier| Engine::new(Config { tier, threads: 1, ..Config::default() }).expect("an engine");
+    let engine = |tier| Engine::new(Config::default().tier(tier).threads(1)).expect("an engine");
     let (jit, interp) = (engine(Tier::Jit), engine(Tier::Interp));
     let mut group = criterion.benchmark_group(group);
     group.sample_size(10);

@@ -1,5 +1,5 @@
-//! The chips' float arithmetic for the models, written from docs/hardware/tesla.md section 6 and docs/hardware/fermi.md section 2 independently
-//! of the lifters. It handles finite arguments, in the host's `f64` and `f32`.
+//! The chips' float arithmetic for the models, written from docs/hardware/tesla.md section 6 and docs/hardware/fermi.md
+//! section 2 independently of the lifters. It handles finite arguments, in the host's `f64` and `f32`.
 
 use warpjit_frontend::fermi::numeric as fermi;
 use warpjit_frontend::formula::Scalars;

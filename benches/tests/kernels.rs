@@ -23,7 +23,7 @@ fn code_is_that_of_the_sources() {
 /// The launch files hold with compiled code (the interpreter would take a minute).
 #[test]
 fn launch_files_hold() {
-    let engine = Engine::new(Config { tier: Tier::Jit, ..Config::default() }).unwrap();
+    let engine = Engine::new(Config::default().tier(Tier::Jit)).unwrap();
     for entry in suite::entries().unwrap() {
         entry.check_file(&engine).unwrap();
     }

@@ -7,7 +7,7 @@ use warpjit_runtime::{Config, Tier};
 fn programs_hold() {
     for case in cases(4000) {
         for tier in [Tier::Interp, Tier::Jit] {
-            let mut machine = case.machine(&Config { tier, ..Config::default() }).unwrap();
+            let mut machine = case.machine(&Config::default().tier(tier)).unwrap();
             case.run(&mut machine).unwrap();
             assert_eq!(machine.not_compiled(), None);
             assert!(case.holds(&machine), "{} {tier:?}", case.name);

@@ -26,22 +26,27 @@ pub enum Command {
     Run(RunArgs),
     /// Time a launch file, or every launch file in a folder.
     ///
-    /// Buffers are restored before each run. Compiling is not timed. The exit status is that of `run`; 1 also says that a launch file executed other
-    /// instructions than the baseline's. With --suite it is the gravest of all launch files: 2, else 3, else 1, else 0.
+    /// Buffers are restored before each run. Compiling is not timed. The exit status is that of `run`; 1 also says that
+    /// a launch file executed other instructions than the baseline's. With --suite it is the gravest of all launch
+    /// files: 2, else 3, else 1, else 0.
     Bench(BenchArgs),
     /// Show where a launch file spends its time: hot instructions, divergence, memory access patterns.
     ///
-    /// Runs are sampled for --seconds. Then the interpreter runs the launch once more and counts instructions and accesses. The exit status is that of
-    /// `run`; there is a profile where it is 0. docs/profiling.md explains the tables.
+    /// Runs are sampled for --seconds. Then the interpreter runs the launch once more and counts instructions and
+    /// accesses. The exit status is that of `run`; there is a profile where it is 0. docs/profiling.md explains the
+    /// tables.
     Profile(ProfileArgs),
+    /// Write a launch file for a kernel: its arguments by their types, a buffer for each pointer, sizes to be filled in.
+    New(NewArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
     /// Assemble a source file, in the syntax that `disasm` prints, to raw code.
     Asm(AsmArgs),
     /// Show a program at a stage of compilation, with the guest's addresses beside it.
     ///
-    /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its entry they have their first
-    /// values. With --launched a launch file runs, and the code that was compiled for that launch is shown.
+    /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its
+    /// entry they have their first values. With --launched a launch file runs, and the code that was compiled for that
+    /// launch is shown.
     Ir(IrArgs),
     /// Run a program that finds an AMD card, without changing it: Vulkan, OpenGL and OpenCL through Mesa's drivers.
     ///
@@ -52,8 +57,8 @@ pub enum Command {
 /// How much loading and compiling a program may take.
 #[derive(Args, Clone, Copy, Default)]
 pub struct BudgetArgs {
-    /// Time limit for loading a program, and again for compiling it. A program that is not loaded in time is an error; code that is not compiled
-    /// in time is interpreted [default: 120].
+    /// Time limit for loading a program, and again for compiling it. A program that is not loaded in time is an error;
+    /// code that is not compiled in time is interpreted [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub budget_seconds: Option<f64>,
     /// Memory limit for loading a program, and again for compiling it, in MiB [default: 4096].
@@ -87,8 +92,9 @@ pub struct EngineArgs {
     /// Run only these blocks of the grid, numbered along x, then y, then z; B is not run.
     #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
     pub blocks: Option<Range<u64>>,
-    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
-    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after
+    /// another, in scalar code. More than the warp or the host's vectors have room for is reduced to that. Without it
+    /// the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Test every memory address in code, instead of catching the signals of bad accesses (slower).
@@ -215,6 +221,28 @@ pub struct DisasmArgs {
     pub budget: BudgetArgs,
 }
 
+/// `warpjit new`.
+#[derive(Args)]
+pub struct NewArgs {
+    /// A container (cubin, code object) or raw code. The launch file names it as it is given here.
+    pub file: PathBuf,
+    /// The kernel of the container; may be left out if there is just one.
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// The chip, if the container does not name one (default: the instruction set's first).
+    #[arg(long)]
+    pub chip: Option<String>,
+    /// The instruction set of raw code: tesla, fermi, gcn or vp1 (default: that of --chip, else tesla).
+    #[arg(long)]
+    pub isa: Option<String>,
+    /// Take the file as raw code, whatever it looks like.
+    #[arg(long)]
+    pub raw: bool,
+    /// How much loading may take.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+}
+
 /// `warpjit asm`.
 #[derive(Args)]
 pub struct AsmArgs {
@@ -276,10 +304,11 @@ pub struct IrArgs {
     /// The stage of compilation to show.
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
-    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it, with what each one assumes and
-    /// knows of registers.
+    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it,
+    /// with what each one assumes and knows of registers.
     ///
-    /// Expectations are not tested and no files are saved. Not with --form spmd, which no launch changes. docs/profiling.md explains the listing.
+    /// Expectations are not tested and no files are saved. Not with --form spmd, which no launch changes.
+    /// docs/profiling.md explains the listing.
     #[arg(long, conflicts_with_all = ["chip", "isa", "kernel", "type", "raw"])]
     pub launched: bool,
     /// How long the launch may run. It is stopped then, and the code compiled so far is shown.
@@ -294,8 +323,9 @@ pub struct IrArgs {
     /// Keep the lanes of a warp in step at every access to global memory, for programs that rely on it (slower).
     #[arg(long, requires = "launched")]
     pub lockstep: bool,
-    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
-    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after
+    /// another, in scalar code. More than the warp or the host's vectors have room for is reduced to that. Without it
+    /// the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Accuracy of float results.
@@ -374,36 +404,34 @@ impl HostName {
 impl EngineArgs {
     /// The engine's configuration.
     pub fn config(&self) -> Config {
-        Config {
-            threads: self.threads,
-            tier: match self.tier {
+        Config::default()
+            .threads(self.threads)
+            .tier(match self.tier {
                 TierName::Interp => Tier::Interp,
                 TierName::Jit => Tier::Jit,
                 TierName::Auto => Tier::Auto,
-            },
-            chunk_groups: self.chunk.as_deref().and_then(|c| c.parse().ok()),
-            checked_memory: self.checked_memory,
-            lockstep: self.lockstep,
-            numerics: match self.numerics {
+            })
+            .chunk_groups(self.chunk.as_deref().and_then(|c| c.parse().ok()))
+            .checked_memory(self.checked_memory)
+            .lockstep(self.lockstep)
+            .numerics(match self.numerics {
                 NumericsName::Exact => Numerics::Exact,
                 NumericsName::Fast => Numerics::Fast,
-            },
-            host: match self.host {
+            })
+            .host(match self.host {
                 HostName::Native => HostLevel::Native,
                 HostName::Avx2 => HostLevel::Avx2,
                 HostName::Sse41 => HostLevel::Sse41,
-            },
+            })
             // What compiled code does is counted in a run of its own (`commands::statistics`).
-            count: self.verbose && self.tier == TierName::Interp,
-            observe: Observe { perf: self.perf, ..Observe::default() },
-            cache: match &self.cache_dir {
+            .count(self.verbose && self.tier == TierName::Interp)
+            .observe(Observe::default().perf(self.perf))
+            .cache(match &self.cache_dir {
                 _ if self.no_cache => None,
                 Some(folder) => Some(CacheConfig::new(folder)),
                 None => CacheConfig::of_user(),
-            },
-            budget: self.budget.budget(),
-            ..Config::default()
-        }
+            })
+            .budget(self.budget.budget())
     }
 
     /// What is not as usual and changes times, besides the tier and threads; empty where all is.

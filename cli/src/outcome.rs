@@ -20,12 +20,20 @@ pub enum Status {
     Error = 2,
     /// The guest faulted and no expectation names that fault.
     Fault = 3,
+    /// Ctrl-C ended it.
+    Interrupted = 130,
 }
 
 impl Status {
     /// The word in JSON.
     pub fn as_str(self) -> &'static str {
-        ["ok", "mismatch", "error", "fault"][self as usize]
+        match self {
+            Status::Ok => "ok",
+            Status::Mismatch => "mismatch",
+            Status::Error => "error",
+            Status::Fault => "fault",
+            Status::Interrupted => "interrupted",
+        }
     }
 }
 
@@ -120,6 +128,17 @@ impl Outcome {
         }
         let status = if mismatches.is_empty() { Status::Ok } else { Status::Mismatch };
         Ok(Outcome { status, fault, missing: Vec::new(), mismatches, stats })
+    }
+
+    /// What a run did that was stopped. Nothing is compared.
+    pub fn stopped(report: Report) -> Outcome {
+        Outcome {
+            status: Status::Interrupted,
+            fault: report.fault,
+            missing: Vec::new(),
+            mismatches: Vec::new(),
+            stats: report.stats,
+        }
     }
 
     /// The result as JSON; `verbose` adds the statistics of `-v`.

@@ -37,26 +37,21 @@ pub struct Session<'a> {
 /// What a launch file says about its program.
 pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
     let program = &file.program;
-    runtime::ProgramOptions {
-        isa: program.isa,
-        chip: program.chip,
-        raw: program.raw,
-        kernel: program.kernel.clone(),
-        entry: program.entry.unwrap_or(0),
-        registers: program.registers,
-        sgprs: program.sgprs,
-        shared: program.shared,
-        local: program.local,
-        rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
-        rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
-        known_user_data: Vec::new(),
-        segment: None,
-        code_bytes: None,
-        base: program.base,
-        c0_given: file.launch.c0_given,
-        texture_handles: file.textures.handles,
-        stage: file.stage.as_ref().map(crate::stage::interface),
-    }
+    runtime::ProgramOptions::new(program.isa)
+        .chip(program.chip)
+        .raw(program.raw)
+        .kernel(program.kernel.clone())
+        .entry(program.entry.unwrap_or(0))
+        .registers(program.registers)
+        .sgprs(program.sgprs)
+        .shared(program.shared)
+        .local(program.local)
+        .rsrc1(program.rsrc.map(|(rsrc1, _)| rsrc1))
+        .rsrc2(program.rsrc.map(|(_, rsrc2)| rsrc2))
+        .base(program.base)
+        .c0_given(file.launch.c0_given)
+        .texture_handles(file.textures.handles)
+        .stage(file.stage.as_ref().map(crate::stage::interface))
 }
 
 /// Loads the program of a launch file, with the usual budget.
@@ -148,6 +143,12 @@ impl<'a> Session<'a> {
     /// Lets a token end runs early.
     pub fn set_cancel(&mut self, token: runtime::CancelToken) {
         self.launch.cancel = Some(token);
+    }
+
+    /// Blocks that a run has, if it is not of a stage.
+    pub fn block_count(&self) -> u64 {
+        let all = || self.launch.grid.iter().fold(1_u64, |all, &n| all.saturating_mul(n.into()));
+        self.launch.blocks.as_ref().map_or_else(all, |blocks| blocks.end - blocks.start)
     }
 
     /// Lets a token stop runs, so that they can be saved.
@@ -296,28 +297,21 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
             }
         },
     };
-    runtime::Launch {
-        grid: file.launch.grid,
-        block: file.launch.block,
-        grid_start: file.launch.grid_start,
-        last_block: file.launch.last_block,
-        dynamic_shared: file.launch.dynamic_shared,
-        max_steps: file.launch.max_steps,
-        args: file.args.iter().map(arg).collect(),
-        consts: file.consts.iter().map(|c| (c.index, c.data.clone())).collect(),
-        globals: file.globals.iter().map(global).collect(),
-        user_data: file.launch.user_data.clone(),
-        scratch_ring: file.launch.tmpring_size.map(tmpring),
-        registers: file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect(),
-        capture_registers: file.expects.iter().any(|e| matches!(e, Expect::Register(_))),
-        shared: Vec::new(),
-        capture_shared: false,
-        blocks: None,
-        cancel: None,
-        textures: textures(file, addresses),
-        progress: None,
-        save: None,
-    }
+    runtime::Launch::default()
+        .grid(file.launch.grid)
+        .block(file.launch.block)
+        .grid_start(file.launch.grid_start)
+        .last_block(file.launch.last_block)
+        .dynamic_shared(file.launch.dynamic_shared)
+        .max_steps(file.launch.max_steps)
+        .args(file.args.iter().map(arg).collect())
+        .consts(file.consts.iter().map(|c| (c.index, c.data.clone())).collect())
+        .globals(file.globals.iter().map(global).collect())
+        .user_data(file.launch.user_data.clone())
+        .scratch_ring(file.launch.tmpring_size.map(tmpring))
+        .registers(file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect())
+        .capture_registers(file.expects.iter().any(|e| matches!(e, Expect::Register(_))))
+        .textures(textures(file, addresses))
 }
 
 /// What the file says about textures, with the addresses of its tables.

@@ -1,11 +1,11 @@
-//! The README's examples of the command: each is run, and must print what the README shows. Its Rust examples are documentation tests of the
-//! crate `warpjit-tests`.
+//! The README's examples of the command: each is run, and must print what the README shows. Its Rust examples are
+//! documentation tests of the crate `warpjit-tests`.
 //!
 //! # What the README may hold
 //!
-//! A line `$ COMMAND` in a block marked `console` is a command; the lines below it, up to the next command or the end of the block, are what it
-//! prints. Commands are run from top to bottom, in a folder that has the repository's files. Blocks marked otherwise (`sh`, `toml`, `text`) are
-//! not run.
+//! A line `$ COMMAND` in a block marked `console` is a command; the lines below it, up to the next command or the end
+//! of the block, are what it prints. Commands are run from top to bottom, in a folder that has the repository's files.
+//! Blocks marked otherwise (`sh`, `toml`, `text`) are not run.
 //!
 //! - `warpjit ARGUMENTS` and `cargo run --release -- ARGUMENTS` run the command that Cargo has built for this test.
 //! - `cat FILE` is done here: it prints the file.
@@ -16,8 +16,8 @@
 //!
 //! # How output is compared
 //!
-//! What the command prints (standard output, then standard error) and what the README shows are compared line by line, without blanks at the
-//! ends of lines, with three exceptions:
+//! What the command prints (standard output, then standard error) and what the README shows are compared line by line,
+//! without blanks at the ends of lines, with three exceptions:
 //!
 //! - a number before ` ms` is equal to any other number: times differ from run to run;
 //! - `...` in a line stands for any text in it, also for none;

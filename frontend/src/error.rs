@@ -48,6 +48,14 @@ pub enum ContainerError {
         /// What it is for.
         what: String,
     },
+    /// The file holds something else than code of the chips here.
+    #[error("this is {what}: {help}")]
+    Foreign {
+        /// What it is.
+        what: String,
+        /// What its owner can do.
+        help: String,
+    },
     /// The module has no kernel of that name, or several and no name was given.
     #[error("{reason}; kernels: {names}")]
     Kernel {

@@ -55,6 +55,30 @@ pub struct LaunchRules {
 }
 
 impl LaunchRules {
+    /// Of an instruction set that this build leaves out: nothing may be said.
+    #[cfg(not(all(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1")))]
+    pub(crate) fn none() -> LaunchRules {
+        LaunchRules {
+            has_grid: false,
+            max_grid: [1; 3],
+            max_block: [1; 3],
+            max_threads: 1,
+            pointer_bytes: 4,
+            short_pointers: false,
+            address_bits: 0,
+            signed_addresses: false,
+            const_banks: 0,
+            global_windows: 0,
+            local_args: false,
+            max_registers: 0,
+            max_sgprs: 0,
+            has_rsrc: false,
+            lanes: 1,
+            register_bits: 32,
+            shared_buffer: None,
+        }
+    }
+
     /// What a chip's launch interface says; grids, 64 bits of address, and nothing that only some have.
     pub(crate) fn of(abi: &KernelAbi) -> LaunchRules {
         LaunchRules {

@@ -174,11 +174,15 @@ pub struct CodeObject {
     pub kernarg_bytes: u32,
     /// The arguments, hidden ones included, where the file describes them.
     pub args: Option<Vec<KernelArg>>,
+    /// Threads of a block along each axis, where the kernel is for one size only.
+    pub block: Option<[u32; 3]>,
 }
 
 /// An argument in the kernel argument segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelArg {
+    /// Its name; empty where the file has none.
+    pub name: String,
     /// Byte offset.
     pub offset: u32,
     /// Size in bytes.

@@ -9,6 +9,7 @@ use crate::chip::Chip;
 use crate::error::LoadError;
 use crate::front_end::{FrontEnd, Target};
 use crate::isa::Isa;
+#[cfg(any(feature = "tesla", feature = "fermi"))]
 use crate::simt::texture;
 use crate::{fermi, gcn, tesla, vp1};
 
@@ -70,21 +71,36 @@ impl FromStr for Chip {
 }
 
 /// The pure functions of all front ends, by instruction set.
-static PURES: [&[&PureFn]; 6] = [
+static PURES: &[&[&PureFn]] = &[
+    #[cfg(feature = "tesla")]
     tesla::numeric::pure::ALL,
+    #[cfg(feature = "fermi")]
     fermi::numeric::pure::ALL,
+    #[cfg(feature = "gcn")]
     gcn::numeric::pure::ALL,
+    #[cfg(feature = "gcn")]
     gcn::texel::ALL,
+    #[cfg(feature = "gcn")]
     gcn::surface::ALL,
+    #[cfg(feature = "vp1")]
     &vp1::lift::PURE_FUNCTIONS,
 ];
 
 /// Their tables.
-static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
+static TABLES: &[&[&WordTable]] = &[
+    #[cfg(feature = "tesla")]
+    tesla::numeric::sfu_formula::TABLES,
+];
 
 /// Devices.
-static DEVICES: [&[&DeviceFn]; 2] =
-    [gcn::image::ALL, &[&texture::TESLA, &texture::FERMI, &fermi::surface::SURFACE]];
+static DEVICES: &[&[&DeviceFn]] = &[
+    #[cfg(feature = "gcn")]
+    gcn::image::ALL,
+    #[cfg(feature = "tesla")]
+    &[&texture::TESLA],
+    #[cfg(feature = "fermi")]
+    &[&texture::FERMI, &fermi::surface::SURFACE],
+];
 
 /// All pure functions.
 pub fn pures() -> impl Iterator<Item = &'static PureFn> {

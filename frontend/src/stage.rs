@@ -1,9 +1,10 @@
 //! Graphics stages: what a launch gives to a program and takes from it ([`StageInterface`]), and where the lifted program has it
 //! ([`StageLayout`]).
 //!
-//! A stage runs as a compute launch whose blocks are single warps. Inputs and outputs of a lane are words of its local memory, behind the
-//! guest's own: the runtime writes the inputs before a warp starts and reads the outputs when it has ended. The lifter turns every access to
-//! the guest's attribute spaces, and every register that starts or ends with something, into loads and stores there.
+//! A stage runs as a compute launch whose blocks are single warps. Inputs and outputs of a lane are words of its local
+//! memory, behind the guest's own: the runtime writes the inputs before a warp starts and reads the outputs when it has
+//! ended. The lifter turns every access to the guest's attribute spaces, and every register that starts or ends with
+//! something, into loads and stores there.
 //!
 //! The interface is known when the program is loaded, as a pipeline's state is known when a driver compiles. What is not asked for is not
 //! computed.
@@ -143,8 +144,8 @@ pub struct StageOutput {
 /// What the runtime tells a lane about its place, one word each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneWord {
-    /// -1 if the lane has a vertex, patch vertex, point, primitive, or a pixel of a quad (helpers included), else 0. Of the last warp, lanes
-    /// may have none.
+    /// -1 if the lane has a vertex, patch vertex, point, primitive, or a pixel of a quad (helpers included), else 0. Of
+    /// the last warp, lanes may have none.
     Present,
     /// -1 if the lane is present and, of a fragment, covered.
     Covered,

@@ -164,7 +164,7 @@ fn elf_errors_name_the_offset() {
     let good = Cubin::example();
     let other = cubin(&Cubin { machine: 62, ..good.clone() });
     let error = load(&other, Isa::Tesla).unwrap_err();
-    assert_eq!(error, ContainerError::Unsupported { offset: 18, what: "ELF machine 62".into() });
+    assert_eq!(error, ContainerError::Unsupported { offset: 18, what: "ELF machine 62 (x86-64)".into() });
     let kepler = cubin(&Cubin { sm: 35, ..good.clone() });
     let error = load(&kepler, Isa::Tesla).unwrap_err();
     assert_eq!(error, ContainerError::Unsupported { offset: 48, what: "sm_35".into() });

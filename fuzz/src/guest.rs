@@ -150,17 +150,15 @@ impl Guest {
     ///
     /// As [`Program::load`].
     pub fn load(&self) -> Result<Program, Error> {
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(self.chip),
-            registers: self.registers,
-            sgprs: self.sgprs,
-            shared: self.shared,
-            local: self.local,
-            rsrc1: self.rsrc.map(|(rsrc1, _)| rsrc1),
-            rsrc2: self.rsrc.map(|(_, rsrc2)| rsrc2),
-            ..ProgramOptions::new(self.chip.isa())
-        };
+        let options = ProgramOptions::new(self.chip.isa())
+            .raw(true)
+            .chip(Some(self.chip))
+            .registers(self.registers)
+            .sgprs(self.sgprs)
+            .shared(self.shared)
+            .local(self.local)
+            .rsrc1(self.rsrc.map(|(rsrc1, _)| rsrc1))
+            .rsrc2(self.rsrc.map(|(_, rsrc2)| rsrc2));
         Program::load(&self.code, &options)
     }
 
@@ -181,22 +179,20 @@ impl Guest {
         }
         let arg = |bytes: &Vec<u8>| Arg { bytes: bytes.clone(), align: bytes.len(), shared: None };
         let cancel = CancelToken::new();
-        let launch = Launch {
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared: self.dynamic_shared,
-            max_steps: self.max_steps,
-            args: self.args.iter().map(arg).collect(),
-            consts: self.consts.clone(),
-            globals: self.globals.clone(),
-            user_data: self.user_data.clone(),
-            registers: self.init.clone(),
-            capture_registers: self.rules.registers,
-            capture_shared: self.rules.shared || is_vp1,
-            shared: store.unwrap_or_default(),
-            cancel: Some(cancel.clone()),
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid(self.grid)
+            .block(self.block)
+            .dynamic_shared(self.dynamic_shared)
+            .max_steps(self.max_steps)
+            .args(self.args.iter().map(arg).collect())
+            .consts(self.consts.clone())
+            .globals(self.globals.clone())
+            .user_data(self.user_data.clone())
+            .registers(self.init.clone())
+            .capture_registers(self.rules.registers)
+            .capture_shared(self.rules.shared || is_vp1)
+            .shared(store.unwrap_or_default())
+            .cancel(Some(cancel.clone()));
         let report = within(patience, cancel, || engine.run(program, &memory, &launch))?;
         if is_vp1 {
             return Ok(Left { buffers: vec![report.shared.clone()], report });

@@ -85,18 +85,16 @@ impl Way {
     }
 
     fn config(self) -> Config {
-        Config {
-            threads: self.threads,
-            tier: self.tier,
-            chunk_groups: self.groups,
-            checked_memory: self.checked,
-            lockstep: self.lockstep,
-            host: self.host,
-            count: self.count,
+        Config::default()
+            .threads(self.threads)
+            .tier(self.tier)
+            .chunk_groups(self.groups)
+            .checked_memory(self.checked)
+            .lockstep(self.lockstep)
+            .host(self.host)
+            .count(self.count)
             // Code comes while the program runs, wherever it is then.
-            hot_after: Some(0),
-            ..Config::default()
-        }
+            .hot_after(Some(0))
     }
 }
 

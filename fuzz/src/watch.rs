@@ -67,8 +67,8 @@ fn start(command: &mut Command, number: usize, lines: &Sender<Line>) -> io::Resu
     Ok(Worker { child, heard: Instant::now(), case: None, cases: 0, hung: false })
 }
 
-/// Runs `jobs` workers to their end. `command` makes the command of a worker: its number, and how many cases it is to leave out because workers
-/// before it have done them; none if there is nothing left to do.
+/// Runs `jobs` workers to their end. `command` makes the command of a worker: its number, and how many cases it is to
+/// leave out because workers before it have done them; none if there is nothing left to do.
 ///
 /// # Errors
 ///

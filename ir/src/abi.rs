@@ -212,8 +212,8 @@ impl KernelAbi {
         let at = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().map_or(0, u64::from);
         let whole = |threads: u64| threads.next_multiple_of(lanes);
         match value {
-            // Lanes behind the last thread go on along the first axis that has more than one: up to a whole warp if it is the only one, else
-            // at most a warp beyond its own size, which is half of all threads at most.
+            // Lanes behind the last thread go on along the first axis that has more than one: up to a whole warp if it
+            // is the only one, else at most a warp beyond its own size, which is half of all threads at most.
             Builtin::Tid(axis) => {
                 let own = at(self.max_block, axis);
                 let with_others = if axis < 2 { own.min(threads / 2) + lanes } else { 0 };

@@ -222,7 +222,8 @@ impl<N: Node> DominatorSearch<N> {
     }
 }
 
-/// Whether `a` dominates `b`, by the table of immediate dominators. Takes time in proportion to the tree's depth; [`DominatorTree`] tells at once.
+/// Whether `a` dominates `b`, by the table of immediate dominators. Takes time in proportion to the tree's depth;
+/// [`DominatorTree`] tells at once.
 pub fn dominates<N: Node>(idom: &[Option<N>], a: N, mut b: N) -> bool {
     loop {
         if a == b {

@@ -245,15 +245,16 @@ opcodes! {
     /// highest wins.
     Store, "store", Memory, Sig::Special;
     /// Atomic read-modify-write, lowest lane first; gives the old value: operands address, value, (for `cas`, `fcas`,
-    /// `mskor` and `wrap`: new value), then optionally the guard. For `cas` the second operand is the value compared with. Cross-lane (order).
+    /// `mskor` and `wrap`: new value), then optionally the guard. For `cas` the second operand is the value compared
+    /// with. Cross-lane (order).
     Atomic, "atomic", Atomic, Sig::Special;
     /// Tries to take the lock of the word of shared or global memory at the address: operands address, optionally the guard; gives success.
     /// Cross-lane.
     Lock, "lock", Atomic, Sig::Special;
     /// Stores to a word of shared or global memory and frees its lock: operands address, value, optionally the guard. Cross-lane.
     UnlockStore, "unlock_store", Atomic, Sig::Special;
-    /// A load that some lanes must not do: operands address, truth value, then optionally the guard. Where that holds in a lane that takes part
-    /// it is a `memory` fault of the lowest one of such, or of one below that is not aligned.
+    /// A load that some lanes must not do: operands address, truth value, then optionally the guard. Where that holds
+    /// in a lane that takes part it is a `memory` fault of the lowest one of such, or of one below that is not aligned.
     DenyLoad, "deny_load", Memory, Sig::Special;
     /// As `deny_load`, of a store or an atomic.
     DenyStore, "deny_store", Memory, Sig::Special;
@@ -281,8 +282,8 @@ opcodes! {
     ActiveMask, "active", Mask, Sig::Fixed(&[], I1);
     /// In each lane, the bit of that lane in a uniform value: the inverse of `ballot`.
     LaneBit, "lane_bit", Mask, Sig::Fixed(&[I64], I1);
-    /// Counts guest instructions, those of an entry of [`crate::Function::counted_lanes`], for the lanes where the operand holds. No effect but on
-    /// statistics.
+    /// Counts guest instructions, those of an entry of [`crate::Function::counted_lanes`], for the lanes where the
+    /// operand holds. No effect but on statistics.
     CountLanes, "count_lanes", Control, Sig::Special;
     /// A uniform value as a varying one.
     Splat, "splat", Mask, Sig::Same(1, ANY);
@@ -294,7 +295,8 @@ opcodes! {
     ChunkMask, "chunk_mask", Mask, Sig::Fixed(&[I64], I1);
     /// Mask form: the operand, put where `chunk_value` finds a single lane's.
     ChunkSpread, "chunk_spread", Mask, Sig::Same(1, LANE);
-    /// Mask form: the first operand, a `chunk_spread`, in the lane that the second one is the number of: that of its bit in `chunk_ballot`. Uniform.
+    /// Mask form: the first operand, a `chunk_spread`, in the lane that the second one is the number of: that of its
+    /// bit in `chunk_ballot`. Uniform.
     ChunkValue, "chunk_value", Mask, Sig::Special;
 }
 

@@ -57,8 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         exit st b32 g14[$r4] $r6
     ";
     let code = assemble(source, Target::compute(Chip::G80))?.code;
-    let options =
-        ProgramOptions { chip: Some("g80".parse()?), registers: Some(8), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(8));
     let program = Program::load(&code, &options)?;
 
     let engine = Engine::new(Config::default())?;
@@ -68,12 +67,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     memory.set_pager(Some(Arc::new(OnDemand)));
 
     let out = 0x20_0000;
-    let launch = Launch {
-        grid: [1, 1, 1],
-        block: [64, 1, 1],
-        args: vec![Arg::u32(out as u32), Arg::u32(registers as u32)],
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1, 1, 1])
+        .block([64, 1, 1])
+        .args(vec![Arg::u32(out as u32), Arg::u32(registers as u32)]);
     let report = engine.run(&program, &memory, &launch)?;
     if let Some(fault) = report.fault {
         return Err(fault.to_string().into());

@@ -15,19 +15,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         exit st b32 g14[$r2] $r1
     ";
     let code = assemble(source, Target::compute(Chip::G80))?.code;
-    let options =
-        ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
     let program = Program::load(&code, &options)?;
     let engine = Engine::new(Config::default())?;
     let memory = engine.memory()?;
     // One page, and a launch that writes a page and a half.
     let out = memory.map(None, 4096, Access::ReadWrite)?;
-    let launch = Launch {
-        grid: [1, 1, 1],
-        block: [384, 1, 1],
-        args: vec![Arg::u32(out as u32 + 3072)],
-        ..Launch::default()
-    };
+    let launch = Launch::default().grid([1, 1, 1]).block([384, 1, 1]).args(vec![Arg::u32(out as u32 + 3072)]);
     let report = engine.run(&program, &memory, &launch)?;
     let Some(fault) = report.fault else { return Err("the launch should have faulted".into()) };
     println!("{fault}");
@@ -36,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:#x} is {} bytes behind the buffer's begin", address, address - out);
     }
     // The engine, the program and the memory are as good as before.
-    let launch = Launch { args: vec![Arg::u32(out as u32)], ..launch };
+    let launch = launch.args(vec![Arg::u32(out as u32)]);
     println!("again: {:?}", engine.run(&program, &memory, &launch)?.fault);
     Ok(())
 }

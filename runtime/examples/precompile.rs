@@ -11,8 +11,7 @@ use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, Program
 
 fn main() -> Result<(), Box<dyn Error>> {
     let count: u32 = std::env::args().nth(1).map_or(Ok(100), |count| count.parse())?;
-    let options =
-        ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
     let mut programs = Vec::new();
     for number in 0..count {
         let source = format!(
@@ -22,12 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         programs.push(Program::load(&assemble(&source, Target::compute(Chip::G80))?.code, &options)?);
     }
     // One thread compiles, with less right to a processor than the game.
-    let config = Config { tier: Tier::Auto, compiler_threads: 1, compiler_nice: 5, ..Config::default() };
+    let config = Config::default().tier(Tier::Auto).compiler_threads(1).compiler_nice(5);
     let engine = Engine::new(config)?;
     let memory = engine.memory()?;
     let out = memory.map(None, 4096, Access::ReadWrite)?;
-    let launch =
-        Launch { grid: [1, 1, 1], block: [64, 1, 1], args: vec![Arg::u32(out as u32)], ..Launch::default() };
+    let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).args(vec![Arg::u32(out as u32)]);
 
     let start = Instant::now();
     let compilation = engine.precompile(&memory, programs.iter().map(|program| (program, &launch)));

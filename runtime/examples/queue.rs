@@ -24,17 +24,16 @@ const SOURCE: &str = "
 
 fn main() -> Result<(), Box<dyn Error>> {
     let code = assemble(SOURCE, Target::compute(Chip::G80))?.code;
-    let options =
-        ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
     let program = Program::load(&code, &options)?;
     let engine = Engine::new(Config::default())?;
     let memory = engine.memory()?;
     let out = memory.map(None, 4096, Access::ReadWrite)?;
-    let launch = |offset: u64, value: u32| Launch {
-        grid: [1, 1, 1],
-        block: [32, 1, 1],
-        args: vec![Arg::u32((out + offset) as u32), Arg::u32(value)],
-        ..Launch::default()
+    let launch = |offset: u64, value: u32| {
+        Launch::default()
+            .grid([1, 1, 1])
+            .block([32, 1, 1])
+            .args(vec![Arg::u32((out + offset) as u32), Arg::u32(value)])
     };
 
     // Compute waits for graphics, which goes first where both could run.

@@ -18,19 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         exit st b32 g14[$r2] $r3
     ";
     let code = assemble(source, Target::compute(Chip::G80))?.code;
-    let options =
-        ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
     let program = Program::load(&code, &options)?;
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, count: true, threads: 1, ..Config::default() })?;
+        let engine = Engine::new(Config::default().tier(tier).count(true).threads(1))?;
         let memory = engine.memory()?;
         let out = memory.map(None, 256 * 64 * 4, Access::ReadWrite)?;
-        let launch = Launch {
-            grid: [64, 1, 1],
-            block: [256, 1, 1],
-            args: vec![Arg::u32(out as u32)],
-            ..Launch::default()
-        };
+        let launch = Launch::default().grid([64, 1, 1]).block([256, 1, 1]).args(vec![Arg::u32(out as u32)]);
         let stats = engine.run(&program, &memory, &launch)?.stats;
         println!("{tier:?}: {} blocks, {} warps", stats.blocks, stats.warps);
         println!(

@@ -111,11 +111,11 @@ impl Program {
     ///
     /// let code = assemble("exit nop", Target::compute(Chip::G80))?.code;
     /// let options =
-    ///     ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    ///     ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
     /// let program = Program::load(&code, &options)?;
     /// let engine = Engine::new(Config::default())?;
     /// let memory = engine.memory()?;
-    /// let launch = Launch { grid: [16, 1, 1], block: [64, 1, 1], ..Launch::default() };
+    /// let launch = Launch::default().grid([16, 1, 1]).block([64, 1, 1]);
     ///
     /// let compilation = program.precompile(&engine, &memory, std::slice::from_ref(&launch));
     /// while !compilation.wait_timeout(std::time::Duration::from_millis(16)) {

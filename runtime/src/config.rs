@@ -1,10 +1,12 @@
 //! The settings of an engine.
 
-use crate::{Budget, CacheConfig, Error, Observe};
+use crate::cache::CacheConfig;
+use crate::{Budget, Error, Observe};
 use std::time::Duration;
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Tier {
     /// The interpreter: slow, and exact to the instruction in all it reports.
     Interp,
@@ -18,6 +20,7 @@ pub enum Tier {
 
 /// Which instructions of the host compiled code may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum HostLevel {
     /// All that this processor has.
     #[default]
@@ -28,8 +31,19 @@ pub enum HostLevel {
     Sse41,
 }
 
+impl From<HostLevel> for warpjit_backend::HostLevel {
+    fn from(level: HostLevel) -> Self {
+        match level {
+            HostLevel::Native => Self::Native,
+            HostLevel::Avx2 => Self::Avx2,
+            HostLevel::Sse41 => Self::Sse41,
+        }
+    }
+}
+
 /// Accuracy of float results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Numerics {
     /// The guest's bits, as far as they are known.
     #[default]
@@ -41,6 +55,7 @@ pub enum Numerics {
 
 /// Who installs handlers for the signals that compiled code raises at a guest fault (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Signals {
     /// The engine installs them when it is made, and checks at the start of a launch that they are still installed
     /// ([`crate::Engine::ensure_handlers`]). Other handlers, installed before or later, get every signal that is not a
@@ -69,6 +84,7 @@ pub enum Idle {
 }
 
 /// Settings of an [`crate::Engine`].
+#[non_exhaustive]
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Number of host threads that run blocks; 0: one for each processor. It is also how many threads serve queues at a time
@@ -89,6 +105,7 @@ pub struct Config {
     /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.
     pub hot_after: Option<u32>,
     /// The cache of compiled code for later processes that run the same program; `None`: no cache.
+    #[cfg(feature = "cache")]
     pub cache: Option<CacheConfig>,
     /// Size of a chunk in groups of four lanes. 0: one lane after another in scalar code. 1, 2 or 4: with 128-bit
     /// vectors. 8 or 16: with 512-bit vectors; taken as 4 if the host or the other settings do not allow those. `None`:
@@ -112,13 +129,37 @@ pub struct Config {
     pub count: bool,
     /// What to record of launches and compiled code. Slightly slower.
     pub observe: Observe,
-    /// Limits on time and memory for loading a program, and separately for compiling it with these settings in all
-    /// launches together.
+    /// Limits on time and memory for compiling a program with these settings, in all launches together; and for
+    /// [`crate::Engine::load`]. [`crate::Program::load`] and [`crate::ProgramCache`] do not see the engine: give theirs to
+    /// [`crate::Program::load_within`], [`crate::Program::load_at_within`] and [`crate::ProgramCache::with_budget`].
     ///
     /// The default is many times what ordinary code needs. A program that cannot be loaded or prepared within the
     /// limits is an [`crate::Error::Budget`]. Regions that are not compiled by then run in the interpreter
     /// ([`crate::Stats::not_compiled`] says so).
     pub budget: Budget,
+}
+
+crate::setters::setters! {
+    Config {
+        threads: usize,
+        idle: Idle,
+        compiler_threads: usize,
+        compiler_nice: i32,
+        compiler_queue: Option<usize>,
+        tier: Tier,
+        hot_after: Option<u32>,
+        #[cfg(feature = "cache")]
+        cache: Option<CacheConfig>,
+        chunk_groups: Option<u8>,
+        checked_memory: bool,
+        signals: Signals,
+        lockstep: bool,
+        numerics: Numerics,
+        host: HostLevel,
+        count: bool,
+        observe: Observe,
+        budget: Budget,
+    }
 }
 
 impl Config {
@@ -127,6 +168,14 @@ impl Config {
         // Checked code and the interpreter raise none, unless memory needs them, which sees to that by itself.
         let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
         if are_ours { crate::vm::ensure() } else { Ok(()) }
+    }
+
+    /// The cache of code, if this build has any.
+    pub(crate) fn code_cache(&self) -> Option<&CacheConfig> {
+        #[cfg(feature = "cache")]
+        return self.cache.as_ref();
+        #[cfg(not(feature = "cache"))]
+        return None;
     }
 
     /// The number of threads that [`Config::threads`] stands for.

@@ -24,6 +24,17 @@ use warpjit_ir::passes::windows;
 /// One engine serves any number of programs, memories and threads. Besides the settings it holds threads that wait for
 /// the next launch, and one that compiles in the background ([`crate::Tier::Auto`]). When its last clone is dropped, it
 /// waits for the region that is being compiled, and drops other requests.
+///
+/// ```
+/// use warpjit_runtime::{Config, Engine, HostLevel, Tier};
+///
+/// let engine = Engine::new(Config::default().threads(2).tier(Tier::Auto).host(HostLevel::Avx2))?;
+/// assert_eq!(engine.config().thread_count(), 2);
+/// // Clones share the threads.
+/// let other = engine.clone();
+/// std::thread::spawn(move || other.wait_for_compiler()).join().map_err(|_| "panicked")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Engine {
     config: Config,

@@ -10,11 +10,36 @@ use std::time::Instant;
 use warpjit_ir::{TextureTables, WarpRing};
 
 /// One run of a kernel.
+///
+/// ```
+/// use std::time::Duration;
+/// use warpjit_runtime::{CancelToken, Config, Engine, Isa, Launch, Program, ProgramOptions};
+///
+/// // s_endpgm would end the wave; s_branch to itself never does.
+/// let words = 0xbf82_ffff_u32.to_le_bytes();
+/// let options = ProgramOptions::new(Isa::Gcn).chip(Some("polaris10".parse()?)).raw(true);
+/// let program = Program::load(&words, &options)?;
+///
+/// let engine = Engine::new(Config::default())?;
+/// let memory = engine.memory()?;
+/// let cancel = CancelToken::new();
+/// let launch = Launch::default().block([64, 1, 1]).grid([8, 1, 1]).cancel(Some(cancel.clone()));
+/// let report = std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         std::thread::sleep(Duration::from_millis(5));
+///         cancel.cancel();
+///     });
+///     engine.run(&program, &memory, &launch)
+/// })?;
+/// assert!(report.cancelled && report.fault.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Default)]
 pub struct Launch {
-    /// Blocks along each axis.
+    /// Blocks along each axis, at least 1 (the default, 0, is an error).
     pub grid: [u32; 3],
-    /// Threads of a block along each axis.
+    /// Threads of a block along each axis, at least 1 (the default, 0, is an error).
     pub block: [u32; 3],
     /// Coordinates of the first block: `grid` blocks are counted from there along each axis. What GCN's COMPUTE_START_X, Y and Z say (the
     /// packet of a dispatch that has them gives the ends along each axis in place of the numbers of blocks). Stages have none.
@@ -59,8 +84,34 @@ pub struct Launch {
     pub save: Option<SaveToken>,
     /// Textures, samplers and surfaces; tables of the chip's configuration.
     pub textures: TextureTables,
-    /// Called now and then, on any thread, with the progress of the launch.
+    /// Called on any thread with the progress of the launch: for each 256th part of the blocks, and ten times a second while blocks
+    /// end.
     pub progress: Option<Progress>,
+}
+
+crate::setters::setters! {
+    Launch {
+        grid: [u32; 3],
+        block: [u32; 3],
+        grid_start: [u32; 3],
+        last_block: [u32; 3],
+        dynamic_shared: u32,
+        max_steps: u64,
+        args: Vec<Arg>,
+        consts: Vec<(u32, Vec<u8>)>,
+        globals: Vec<GlobalSpace>,
+        user_data: Vec<u32>,
+        scratch_ring: Option<WarpRing>,
+        registers: Vec<(String, Vec<u64>)>,
+        capture_registers: bool,
+        shared: Vec<u8>,
+        capture_shared: bool,
+        blocks: Option<Range<u64>>,
+        cancel: Option<CancelToken>,
+        save: Option<SaveToken>,
+        textures: TextureTables,
+        progress: Option<Progress>,
+    }
 }
 
 /// A callback that gets (blocks finished, blocks in all).
@@ -147,6 +198,7 @@ pub struct GlobalSpace {
 
 /// How the addresses of a window map to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GlobalMode {
     /// Bytes from the start.
     Linear,
@@ -224,6 +276,7 @@ impl More {
 
 /// What a launch did.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The fault that ended the launch, if one did: that of the lowest block that faulted. Memory keeps what was stored
     /// before.
@@ -290,6 +343,7 @@ impl Report {
 
 /// What a launch executed. Counts are exact in the interpreter; see [`crate::Config::count`].
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Blocks that were run to their end.
     pub blocks: u64,
@@ -330,6 +384,7 @@ pub struct Stats {
 
 /// The share of thread instructions that each tier executed, from 0 to 1. Both are 0 if none was executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TierShares {
     /// The interpreter.
     pub interpreted: f64,
@@ -347,6 +402,7 @@ impl TierShares {
 
 /// A fault of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
@@ -375,6 +431,7 @@ pub struct Fault {
 
 /// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// An address that is not mapped, not writable or not aligned.
     Memory,

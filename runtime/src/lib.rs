@@ -1,9 +1,9 @@
-//! Runs GPU programs on the CPU: give it a binary, memory and a launch, and it returns the changed memory and a report.
+//! Runs GPU programs on the CPU: a launch runs a program on guest memory, changes that memory, and gives a report.
 //!
 //! - [`Program::load`] reads a container (or raw words) and lifts a kernel, [`Program::load_at`] does that for code in guest memory;
 //! - [`Engine::memory`] makes a guest address space, [`Memory::map`] puts buffers into it;
 //! - [`Engine::run`] distributes the blocks of a [`Launch`] over host threads. What the guest does wrong comes back as
-//!   [`Report::fault`]; an [`Error`] means that nothing was run.
+//!   [`Report::fault`]; an [`Error`] of [`Engine::run`] means that nothing was run.
 //!
 //! A kernel that stores three times its thread index, assembled and run:
 //!
@@ -20,18 +20,13 @@
 //!     exit st b32 g14[$r2] $r3
 //! ";
 //! let assembly = assemble(source, Target::compute(Chip::G80))?;
-//! let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+//! let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
 //! let program = Program::load(&assembly.code, &options)?;
 //!
 //! let engine = Engine::new(Config::default())?;
 //! let memory = engine.memory()?;
 //! let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
-//! let launch = Launch {
-//!     grid: [1, 1, 1],
-//!     block: [64, 1, 1],
-//!     args: vec![Arg::u32(out as u32)],
-//!     ..Launch::default()
-//! };
+//! let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).args(vec![Arg::u32(out as u32)]);
 //! let report = engine.run(&program, &memory, &launch)?;
 //! assert_eq!(report.fault, None);
 //!
@@ -44,9 +39,18 @@
 //!
 //! Programs of the VP1 video processor, which has no grids, can be launched in the same way or driven as a machine ([`vp1`]).
 //!
-//! Internally, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and [`vm`]
-//! contains everything that depends on the operating system and the processor: code memory, signals, the entry to compiled code
-//! (docs/unsafe.md).
+//! The modules, in the order of a launch:
+//!
+//! - `load`, `code_source`, `image`, `program`, `program_cache`: from bytes or guest memory to a [`Program`];
+//! - `memory`: the guest's address space;
+//! - `launch`, [`stage`]: what to run, and its report;
+//! - `engine`, `exec`: set-up, scheduling, tiers; `prepared`, `queue`, `saved`, `compilation`: other ways to run;
+//! - `cache`, `debug`, `listing`, `profile`: code on disk, and what can be observed;
+//! - `vm`, `fork`: all that depends on the operating system and the processor (docs/unsafe.md).
+#![cfg_attr(
+    not(all(feature = "jit", feature = "cache", feature = "vp1")),
+    allow(dead_code, unused_imports, reason = "what only a part that is left out uses")
+)]
 #![warn(missing_docs)]
 
 mod cache;
@@ -69,8 +73,10 @@ mod program;
 mod program_cache;
 mod queue;
 mod saved;
+mod setters;
 pub mod stage;
-pub mod vm;
+mod vm;
+#[cfg(feature = "vp1")]
 pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
@@ -79,6 +85,7 @@ pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
 
+#[cfg(feature = "cache")]
 pub use cache::CacheConfig;
 pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};

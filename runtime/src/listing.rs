@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// All code compiled for a program with an engine's settings ([`crate::Observe::listings`]).
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Listings {
     /// Functions, in the order in which they were made.
     pub functions: Vec<Arc<CodeListing>>,
@@ -16,6 +17,7 @@ pub struct Listings {
 
 /// A host function compiled from guest code.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CodeListing {
     /// The name that profilers and debuggers show: `warpjit::KERNEL@ADDRESS#VERSION`.
     pub name: String,
@@ -35,6 +37,7 @@ pub struct CodeListing {
 
 /// What one call of a function executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CodeKind {
     /// A region for a warp.
     Region,
@@ -47,6 +50,7 @@ pub enum CodeKind {
 
 /// A region as it was compiled.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CodePart {
     /// Where it starts and what it covers, in words.
     pub outline: String,
@@ -68,6 +72,7 @@ pub struct CodePart {
 
 /// What is known of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KnownSlot {
     /// The guest's name for it, or the lifter's.
     pub slot: String,

@@ -77,13 +77,13 @@ impl Program {
     /// let words = [0xbe80_1c00_u32, 0xc002_0080, 0x0000_000c, 0xbf81_0000, 42];
     /// let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     /// memory.write(address, &code)?;
-    /// let options = ProgramOptions { chip: Some("polaris10".parse()?), ..ProgramOptions::new(Isa::Gcn) };
+    /// let options = ProgramOptions::new(Isa::Gcn).chip(Some("polaris10".parse()?));
     /// let program = Program::load_at(&memory, address, &options)?;
     /// assert_eq!(program.code_ranges(), [address..address + 16]);
     ///
-    /// let launch = Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() };
+    /// let launch = Launch::default().grid([1; 3]).block([64, 1, 1]).capture_registers(true);
     /// let report = engine.run(&program, &memory, &launch)?;
-    /// assert_eq!(report.registers["s2"], [42]);
+    /// assert_eq!(report.registers["s2"][0], 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

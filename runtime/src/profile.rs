@@ -9,6 +9,7 @@ use warpjit_ir::{interp, lane_counts};
 
 /// What to record of launches and compiled code. By default nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct Observe {
     /// Announce compiled code to Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
     pub perf: bool,
@@ -21,6 +22,15 @@ pub struct Observe {
     pub listings: bool,
 }
 
+crate::setters::setters! {
+    Observe {
+        perf: bool,
+        sample_rate: u32,
+        count: bool,
+        listings: bool,
+    }
+}
+
 impl Observe {
     /// Whether code needs a table of guest addresses.
     pub(crate) fn needs_pcs(self) -> bool {
@@ -30,6 +40,7 @@ impl Observe {
 
 /// The profile of a launch.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Profile {
     /// Samples of what threads were doing.
     pub samples: Samples,
@@ -45,6 +56,7 @@ pub struct Profile {
 
 /// Samples of what threads were doing, taken at a constant rate.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Samples {
     /// In compiled code, by guest address of the instruction.
     pub compiled: BTreeMap<u64, u64>,
@@ -99,6 +111,7 @@ impl Samples {
 
 /// Executions of a block of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockProfile {
     /// Guest address of its first instruction.
     pub pc: u64,
@@ -118,6 +131,7 @@ pub struct BlockProfile {
 
 /// Executions of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstructionProfile {
     /// By warps.
     pub executions: u64,
@@ -128,6 +142,7 @@ pub struct InstructionProfile {
 
 /// Executions of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AccessProfile {
     /// Guest address of the instruction.
     pub pc: u64,

@@ -21,6 +21,7 @@ use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 
 /// What [`Program::load`] needs besides the bytes. Containers contain most of it.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProgramOptions {
     /// Instruction set.
@@ -65,6 +66,29 @@ pub struct ProgramOptions {
     pub texture_handles: Option<u8>,
     /// Raw code: inputs and outputs, if it is a program of a graphics stage.
     pub stage: Option<StageInterface>,
+}
+
+crate::setters::setters! {
+    ProgramOptions {
+        isa: Isa,
+        chip: Option<Chip>,
+        raw: bool,
+        kernel: Option<String>,
+        entry: u32,
+        registers: Option<u32>,
+        sgprs: Option<u32>,
+        shared: Option<u32>,
+        local: Option<u32>,
+        rsrc1: Option<u32>,
+        rsrc2: Option<u32>,
+        known_user_data: Vec<(u8, u32)>,
+        segment: Option<u64>,
+        code_bytes: Option<u32>,
+        base: u32,
+        c0_given: bool,
+        texture_handles: Option<u8>,
+        stage: Option<StageInterface>,
+    }
 }
 
 impl ProgramOptions {
@@ -130,7 +154,10 @@ const HOT_AFTER: u32 = 16;
 impl Variant {
     pub(crate) fn new(config: &Config, launch: &Launch, translate: bool) -> Self {
         Variant {
-            tier: config.tier,
+            tier: match config.tier {
+                Tier::Auto if !cfg!(feature = "jit") => Tier::Interp,
+                tier => tier,
+            },
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
             chunk_groups: config.chunk_groups,
             single: config.chunk_groups == Some(0),
@@ -199,9 +226,26 @@ pub(crate) const MOST_NARROW: u8 = 4;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 ///
-/// The second field is how far behind the place where it was loaded this program is.
+/// ```
+/// use warpjit_runtime::{Isa, Program, ProgramOptions};
+///
+/// // v_add_f32 v0, v1, v2; s_endpgm
+/// let words: Vec<u8> = [0x0200_0501_u32, 0xbf81_0000].into_iter().flat_map(u32::to_le_bytes).collect();
+/// let options = ProgramOptions::new(Isa::Gcn).chip(Some("tahiti".parse()?)).raw(true);
+/// let program = Program::load(&words, &options)?;
+/// assert!(program.bytes_used() > 0);
+///
+/// // What cannot be loaded says why, and where.
+/// let error = Program::load(&words[..6], &options).unwrap_err();
+/// assert!(error.to_string().contains("offset 0x4"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
-pub struct Program(Arc<Inner>, u64);
+pub struct Program(
+    Arc<Inner>,
+    // How far behind the place where it was loaded this program is.
+    u64,
+);
 
 /// The settings that code depends on, its cache, and its budget.
 type Settings = (Variant, Option<CacheConfig>, Budget);
@@ -414,13 +458,13 @@ impl Program {
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {
         let mut variants = self.0.variants.lock();
         let known = variants.iter().find(|((known, cache, budget), _)| {
-            *known == variant && *cache == config.cache && *budget == config.budget
+            *known == variant && cache.as_ref() == config.code_cache() && *budget == config.budget
         });
         if let Some((_, making)) = known {
             return making.clone();
         }
         let making = Arc::default();
-        variants.push(((variant, config.cache.clone(), config.budget), Arc::clone(&making)));
+        variants.push(((variant, config.code_cache().cloned(), config.budget), Arc::clone(&making)));
         making
     }
 
@@ -438,7 +482,7 @@ impl Program {
             fast::run(&mut function);
         }
         let limits = Limits { budget: config.budget, cancel };
-        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), config.cache.as_ref(), limits)
+        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), config.code_cache(), limits)
     }
 }
 

@@ -31,7 +31,7 @@ const PLACE_BYTES: usize = size_of::<Place>() + 3 * size_of::<u64>();
 /// use warpjit_runtime::{CodeAt, Isa, ProgramCache, ProgramOptions};
 ///
 /// let cache = ProgramCache::new(64 << 20);
-/// let options = ProgramOptions { chip: Some("polaris10".parse()?), ..ProgramOptions::new(Isa::Gcn) };
+/// let options = ProgramOptions::new(Isa::Gcn).chip(Some("polaris10".parse()?));
 /// let end = 0xbf81_0000_u32.to_le_bytes();
 /// let source = CodeAt { address: 0x1000, bytes: &end };
 /// cache.get(&source, 0x1000, &options)?;

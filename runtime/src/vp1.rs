@@ -63,7 +63,7 @@ use crate::exec::RowFacts;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Limits, Patience, Step, Stepper, Tiers, Watch};
+use crate::exec::tiers::{Hint, Limits, Patience, Step, Stepper, StepperParts, Tiers, Watch};
 use crate::fork::Section;
 use crate::program::Variant;
 use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
@@ -239,7 +239,7 @@ impl Loaded {
         let tiers = Arc::new({
             let variant = Variant::new(&config, &launch, false);
             let limits = Limits { budget: config.budget, cancel };
-            let cache = config.cache.as_ref();
+            let cache = config.code_cache();
             Tiers::new(self.function().clone(), variant, RowFacts::default(), cache, limits)?
         });
         self.tiers[usize::from(limited)] = Some(tiers.clone());
@@ -419,7 +419,14 @@ impl Machine {
         self.loaded.plan.max_steps = left.unwrap_or(0);
         let plan = &self.loaded.plan;
         let mut local = Local::new(plan, false);
-        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, None, Watch::default());
+        let mut stepper = Stepper::new(StepperParts {
+            tiers: &tiers,
+            plan,
+            memory: &self.memory,
+            background: &self.background,
+            cancel: None,
+            watch: Watch::default(),
+        });
         let mut hint = Hint::default();
         let mut midway = None;
         let flow = loop {

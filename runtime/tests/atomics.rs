@@ -19,20 +19,20 @@ const UNMAPPED: u32 = 0x1_3000;
 
 /// The interpreter, then compiled code: as it comes, with vectors of 128 bits of several widths, with checked memory.
 fn engines(threads: usize) -> Vec<(String, Engine)> {
-    let interp = Config { tier: Tier::Interp, threads, ..Config::default() };
-    let jit = Config { tier: Tier::Jit, ..interp.clone() };
+    let interp = Config::default().tier(Tier::Interp).threads(threads);
+    let jit = interp.clone().tier(Tier::Jit);
     let mut list = vec![
         ("interp".to_owned(), interp),
         ("jit".to_owned(), jit.clone()),
-        ("checked".to_owned(), Config { checked_memory: true, ..jit.clone() }),
+        ("checked".to_owned(), jit.clone().checked_memory(true)),
     ];
     for groups in [0, 1, 2, 4, 8, 16] {
-        list.push((format!("chunk {groups}"), Config { chunk_groups: Some(groups), ..jit.clone() }));
+        list.push((format!("chunk {groups}"), jit.clone().chunk_groups(Some(groups))));
     }
     // What has no vectors of 512 bits takes fewer lanes.
-    let eight = Config { chunk_groups: Some(8), ..jit };
-    list.push(("chunk 8, checked".into(), Config { checked_memory: true, ..eight.clone() }));
-    list.push(("chunk 8, SSE4.1".into(), Config { host: HostLevel::Sse41, ..eight }));
+    let eight = jit.chunk_groups(Some(8));
+    list.push(("chunk 8, checked".into(), eight.clone().checked_memory(true)));
+    list.push(("chunk 8, SSE4.1".into(), eight.host(HostLevel::Sse41)));
     list.into_iter().map(|(name, config)| (name, Engine::new(config).expect("engine"))).collect()
 }
 
@@ -338,7 +338,8 @@ fn waiting_warps_let_others_go_on() {
     }
 }
 
-/// A wave of a guest with uniform branches that waits with a vote on what an atomic of `space` returns, which the last warp that comes by sets.
+/// A wave of a guest with uniform branches that waits with a vote on what an atomic of `space` returns, which the last
+/// warp that comes by sets.
 fn wave_that_waits(space: &str, address: u32, warps: u32) -> String {
     format!(
         "
@@ -438,7 +439,7 @@ block3 at 0x18 insts 1:
 fn loops_with_atomics_are_stopped() {
     let program = program(FOR_EVER);
     for (name, engine) in engines(1) {
-        let steps = Launch { max_steps: 1000, ..launch(1, 32) };
+        let steps = launch(1, 32).max_steps(1000);
         let (fault, out) = run(&engine, &program, &steps);
         assert_eq!(fault.map(|f| f.kind), Some(FaultKind::Timeout), "{name}");
         // As many turns of three blocks as the interpreter takes.
@@ -447,7 +448,7 @@ fn loops_with_atomics_are_stopped() {
     for (name, engine) in engines(2) {
         let cancel = CancelToken::new();
         let told = Arc::new(AtomicU64::new(0));
-        let launch = Launch { cancel: Some(cancel.clone()), ..launch(2, 64) };
+        let launch = launch(2, 64).cancel(Some(cancel.clone()));
         let memory = engine.memory().expect("memory");
         memory.map(Some(OUT), WORDS as u64 * 4, Access::ReadWrite).expect("room");
         std::thread::scope(|scope| {

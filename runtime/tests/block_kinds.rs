@@ -50,10 +50,11 @@ block1 at 0x18 insts 1:
 const BLOCKS: u32 = 40;
 
 fn launch([x, y]: [u32; 2]) -> Launch {
-    Launch { grid: [BLOCKS, 1, 1], block: [x, y, 1], ..Launch::default() }
+    Launch::default().grid([BLOCKS, 1, 1]).block([x, y, 1])
 }
 
-/// Runs blocks of a size, and checks what they store; gives how many regions and how many pieces of code for rows have been compiled so far.
+/// Runs blocks of a size, and checks what they store; gives how many regions and how many pieces of code for rows have
+/// been compiled so far.
 fn compiled_after(engine: &Engine, kernel: &Program, size: [u32; 2]) -> (usize, usize) {
     let words = BLOCKS * BLOCK;
     let (report, out) = run(engine, kernel, &launch(size), words as usize).unwrap();
@@ -73,8 +74,13 @@ fn engine(tier: Tier) -> Engine {
 
 /// In chunks of so many groups of four lanes, or as the host has them.
 fn engine_in(tier: Tier, chunk_groups: Option<u8>) -> Engine {
-    let observe = Observe { listings: true, ..Observe::default() };
-    let config = Config { tier, threads: 1, observe, hot_after: Some(0), chunk_groups, ..Config::default() };
+    let observe = Observe::default().listings(true);
+    let config = Config::default()
+        .tier(tier)
+        .threads(1)
+        .observe(observe)
+        .hot_after(Some(0))
+        .chunk_groups(chunk_groups);
     Engine::new(config).unwrap()
 }
 
@@ -186,8 +192,7 @@ fn the_cache_has_all_kinds() {
     for local in [false, true] {
         for (round, size) in [sizes, sizes].as_flattened().iter().enumerate() {
             let cache = Some(CacheConfig::new(&folder));
-            let engine =
-                Engine::new(Config { threads: 1, tier: Tier::Jit, cache, ..Config::default() }).unwrap();
+            let engine = Engine::new(Config::default().threads(1).tier(Tier::Jit).cache(cache)).unwrap();
             let words = (BLOCKS * BLOCK) as usize;
             let (report, _) = run(&engine, &kernel(local), &launch(*size), words).unwrap();
             if round >= sizes.len() {

@@ -22,7 +22,7 @@ impl Folder {
 
     fn engine(&self, tier: Tier) -> Engine {
         let cache = Some(CacheConfig::new(&self.0));
-        Engine::new(Config { tier, threads: 2, cache, hot_after: Some(0), ..Config::default() })
+        Engine::new(Config::default().tier(tier).threads(2).cache(cache).hot_after(Some(0)))
             .expect("an engine")
     }
 
@@ -68,7 +68,7 @@ block3 at 0x40 insts 1:
 ";
 
 fn store(blocks: u32) -> Launch {
-    Launch { args: vec![Arg::u32(1000)], ..launch(blocks, 70) }
+    launch(blocks, 70).args(vec![Arg::u32(1000)])
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn bad_files_are_replaced() {
 #[test]
 fn the_folder_stays_within_its_size() {
     let folder = Folder::new("size");
-    let cache = CacheConfig { max_bytes: 20_000, ..CacheConfig::new(&folder.0) };
-    let config = Config { tier: Tier::Jit, threads: 1, cache: Some(cache), ..Config::default() };
+    let cache = CacheConfig::new(&folder.0).max_bytes(20_000);
+    let config = Config::default().tier(Tier::Jit).threads(1).cache(Some(cache));
     let engine = Engine::new(config).unwrap();
     for number in 0..30 {
         // Programs that differ.

@@ -36,12 +36,12 @@ fn gcn(text: &str) -> Vec<u8> {
 }
 
 fn options() -> ProgramOptions {
-    ProgramOptions { chip: Some(chip("polaris10")), sgprs: Some(32), ..ProgramOptions::new(Isa::Gcn) }
+    ProgramOptions::new(Isa::Gcn).chip(Some(chip("polaris10"))).sgprs(Some(32))
 }
 
 /// One wave, whose registers are returned.
 fn wave() -> Launch {
-    Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() }
+    Launch::default().grid([1; 3]).block([64, 1, 1]).capture_registers(true)
 }
 
 /// A memory with pieces of code, each in pages of its own.
@@ -121,14 +121,12 @@ fn a_fetch_shader_far_away_is_called_by_user_data() {
     ");
     let called = gcn(CALLED);
     // 4 user SGPRs, 16 VGPRs, 16 SGPRs.
-    let options = ProgramOptions {
-        rsrc1: Some(0x2c_0043),
-        rsrc2: Some(4 << 1),
-        sgprs: None,
-        known_user_data: vec![(2, FAR as u32), (3, (FAR >> 32) as u32)],
-        ..options()
-    };
-    let launch = Launch { user_data: vec![8, 9, FAR as u32, (FAR >> 32) as u32], ..wave() };
+    let options = options()
+        .rsrc1(Some(0x2c_0043))
+        .rsrc2(Some(4 << 1))
+        .sgprs(None)
+        .known_user_data(vec![(2, FAR as u32), (3, (FAR >> 32) as u32)]);
+    let launch = wave().user_data(vec![8, 9, FAR as u32, (FAR >> 32) as u32]);
     for config in settings() {
         let report = run(&config, &[(CODE, &caller), (FAR, &called)], &options, &launch);
         assert_eq!(scalar(&report, "s6"), 142);
@@ -140,7 +138,7 @@ fn a_fetch_shader_far_away_is_called_by_user_data() {
     let memory = memory_with(&engine, &[(CODE, &caller), (FAR, &called)]);
     let program = Program::load_at(&memory, CODE, &options).expect("loads");
     assert_eq!(program.code_ranges(), [CODE..CODE + caller.len() as u64, FAR..FAR + 8]);
-    let other = Launch { user_data: vec![0, 0, 1, 2], ..wave() };
+    let other = wave().user_data(vec![0, 0, 1, 2]);
     let error = engine.run(&program, &memory, &other).expect_err("refused").to_string();
     assert!(error.contains("word 2 of user data is 0x1, the program was loaded for 0x3000"), "{error}");
     let none = engine.run(&program, &memory, &wave()).expect("the known words need not be given");
@@ -183,10 +181,10 @@ fn a_target_that_is_not_known_is_named_by_the_fault() {
     ");
     for target in [FAR, 0x1000, 0xffff_8000_0000_0000, CODE + 4, CODE + 0x1000_0000_0000] {
         let pool: Vec<u8> = target.to_le_bytes().into();
-        let launch = Launch {
-            registers: vec![("s0".into(), vec![CODE as u32 as u64 + 0x100]), ("s1".into(), vec![CODE >> 32])],
-            ..wave()
-        };
+        let launch = wave().registers(vec![
+            ("s0".into(), vec![CODE as u32 as u64 + 0x100]),
+            ("s1".into(), vec![CODE >> 32]),
+        ]);
         let mut code = caller.clone();
         code.resize(0x100, 0);
         code.extend(pool);
@@ -240,7 +238,7 @@ fn what_is_no_place_for_code_is_an_error() {
     assert!(error(CODE, &|o| o.segment = Some(0)).contains("gcn has no code segments"));
     assert!(error(CODE, &|o| o.chip = None).contains("raw code needs a chip"));
     assert!(error(CODE, &|o| o.chip = Some(chip("g80"))).contains("g80 is a chip of tesla"));
-    let vp1 = ProgramOptions { chip: Some(chip("nv41")), ..ProgramOptions::new(Isa::Vp1) };
+    let vp1 = ProgramOptions::new(Isa::Vp1).chip(Some(chip("nv41")));
     assert!(Program::load_at(&memory, CODE, &vp1).is_err());
 }
 
@@ -259,16 +257,16 @@ fn what_could_not_be_read_counts_among_what_a_program_depends_on() {
 #[test]
 fn profiles_and_listings_have_guest_addresses() {
     let code = gcn("s_mov_b32 s0, 5\ns_add_u32 s0, s0, 1\ns_endpgm\n");
-    let launch = Launch { capture_registers: false, ..wave() };
+    let launch = wave().capture_registers(false);
     let with = |tier, observe| {
-        let config = Config { tier, observe, ..Config::default() };
+        let config = Config::default().tier(tier).observe(observe);
         run(&config, &[(CODE, &code)], &options(), &launch)
     };
-    let report = with(Tier::Interp, Observe { count: true, ..Observe::default() });
+    let report = with(Tier::Interp, Observe::default().count(true));
     let profile = report.profile.expect("counted");
     assert_eq!(profile.instructions.keys().copied().collect::<Vec<_>>(), [CODE, CODE + 4, CODE + 8]);
     assert_eq!((profile.blocks[0].pc, profile.blocks[0].term_pc), (CODE, CODE + 8));
-    let report = with(Tier::Jit, Observe { listings: true, ..Observe::default() });
+    let report = with(Tier::Jit, Observe::default().listings(true));
     let spans = report.listings.expect("kept").functions[0].parts[0].spans.clone();
     assert!(spans.iter().all(|span| (CODE..=CODE + 12).contains(&span.start)), "{spans:x?}");
 }
@@ -294,15 +292,11 @@ fn code_segments_of_tesla_and_fermi_are_used_in_place() {
         ),
     ];
     for (name, isa, caller, library) in cases {
-        let options = ProgramOptions {
-            chip: Some(chip(name)),
-            registers: Some(8),
-            segment: Some(SEGMENT),
-            ..ProgramOptions::new(isa)
-        };
+        let options =
+            ProgramOptions::new(isa).chip(Some(chip(name))).registers(Some(8)).segment(Some(SEGMENT));
         let (caller, library) = (assemble(name, caller), assemble(name, library));
         let pieces: [(u64, &[u8]); 2] = [(SEGMENT + ENTRY, &caller), (SEGMENT + LIBRARY, &library)];
-        let launch = Launch { block: [32, 1, 1], ..wave() };
+        let launch = wave().block([32, 1, 1]);
         for config in settings() {
             let report = run(&config, &pieces, &options, &launch);
             assert_eq!(report.fault, None, "{name}");
@@ -374,13 +368,11 @@ fn programs_of_stages_start_as_their_registers_say() {
         ..StageInterface::default()
     };
     for (mode, wanted) in cases {
-        let options = ProgramOptions {
-            sgprs: None,
-            rsrc1: Some(3 | 1 << 6 | mode),
-            rsrc2: Some(2 << 1),
-            stage: Some(interface.clone()),
-            ..options()
-        };
+        let options = options()
+            .sgprs(None)
+            .rsrc1(Some(3 | 1 << 6 | mode))
+            .rsrc2(Some(2 << 1))
+            .stage(Some(interface.clone()));
         for config in settings() {
             let engine = Engine::new(config).expect("engine");
             let memory = memory_with(&engine, &[(CODE, &code)]);
@@ -390,7 +382,7 @@ fn programs_of_stages_start_as_their_registers_say() {
             let mut batch = Batch::new(Work::Vertices(70));
             batch.inputs = vec![Rows::new(&rows)];
             batch.outputs = vec![RowsMut::new(&mut out)];
-            let launch = Launch { user_data: vec![NAN, DENORMAL], ..Launch::default() };
+            let launch = Launch::default().user_data(vec![NAN, DENORMAL]);
             let report = engine.run_stage(&program, &memory, &launch, &mut batch).expect("runs");
             assert_eq!(report.fault, None);
             drop(batch);
@@ -404,13 +396,8 @@ fn programs_of_stages_start_as_their_registers_say() {
         }
     }
     let error = |rsrc1, rsrc2| {
-        let options = ProgramOptions {
-            sgprs: None,
-            rsrc1: Some(rsrc1),
-            rsrc2: Some(rsrc2),
-            stage: Some(interface.clone()),
-            ..options()
-        };
+        let options =
+            options().sgprs(None).rsrc1(Some(rsrc1)).rsrc2(Some(rsrc2)).stage(Some(interface.clone()));
         Program::load_at(&CodeAt { address: CODE, bytes: &code }, CODE, &options)
             .expect_err("refused")
             .to_string()

@@ -189,7 +189,7 @@ fn install_chained(flags: i32) {
 }
 
 fn engine() -> Engine {
-    Engine::new(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).expect("an engine")
+    Engine::new(Config::default().tier(Tier::Jit).threads(1)).expect("an engine")
 }
 
 /// The fault of a guest, in compiled code.
@@ -357,13 +357,8 @@ fn misbehave(case: &str) {
         }
         "asked" => {
             install(asking as *const () as usize, libc::SA_SIGINFO);
-            let engine = Engine::new(Config {
-                tier: Tier::Jit,
-                threads: 2,
-                signals: Signals::Embedder,
-                ..Config::default()
-            })
-            .expect("an engine");
+            let engine = Engine::new(Config::default().tier(Tier::Jit).threads(2).signals(Signals::Embedder))
+                .expect("an engine");
             for round in 1..4 {
                 guest_faults(&engine);
                 touch_own_page();
@@ -420,7 +415,7 @@ fn misbehave(case: &str) {
         // Without signals nothing is installed, and guests fault all the same.
         "checked" => {
             fast(0);
-            let checked = Config { tier: Tier::Jit, threads: 1, checked_memory: true, ..Config::default() };
+            let checked = Config::default().tier(Tier::Jit).threads(1).checked_memory(true);
             let engine = Engine::new(checked).expect("an engine");
             guest_faults(&engine);
             touch_own_page();

@@ -57,7 +57,7 @@ block0 at 0x0 insts 2:
 ";
 
 fn launch_of(blocks: u32) -> Launch {
-    Launch { args: vec![Arg::u32(1000)], ..launch(blocks, 64) }
+    launch(blocks, 64).args(vec![Arg::u32(1000)])
 }
 
 /// Runs a program and looks at what it has stored.
@@ -97,7 +97,7 @@ fn ended_well(pid: i32) -> bool {
 
 fn settings(tier: Tier, cache: Option<&Path>) -> Config {
     let cache = cache.map(CacheConfig::new);
-    Config { tier, threads: 2, hot_after: Some(0), cache, ..Config::default() }
+    Config::default().tier(tier).threads(2).hot_after(Some(0)).cache(cache)
 }
 
 /// What a process does of everything: runs what there is, compiles and drops more, faults.
@@ -197,7 +197,7 @@ fn while_a_launch_runs() {
         let kernel = adds(5);
         std::thread::scope(|scope| {
             let endless = scope.spawn(|| {
-                let launch = Launch { cancel: Some(cancel.clone()), ..launch(4, 64) };
+                let launch = launch(4, 64).cancel(Some(cancel.clone()));
                 run(&engine, &program(FOR_EVER), &launch, 16).expect("runs").0.cancelled
             });
             std::thread::sleep(std::time::Duration::from_millis(100));
@@ -238,24 +238,21 @@ fn in_a_launch() {
     let parent = std::process::id();
     let child = Arc::new(AtomicI32::new(0));
     let has_forked = AtomicBool::new(false);
-    let launch = Launch {
-        progress: Some(Arc::new({
-            let child = child.clone();
-            move |_, _| {
-                // Once, by whichever thread comes first.
-                if has_forked.swap(true, Ordering::SeqCst) {
-                    return;
-                }
-                // SAFETY: both go on as this function's caller does.
-                match unsafe { libc::fork() } {
-                    // SAFETY: ends this process where it hangs.
-                    0 => drop(unsafe { libc::alarm(PATIENCE) }),
-                    pid => child.store(pid, Ordering::SeqCst),
-                }
+    let launch = launch_of(4000).progress(Some(Arc::new({
+        let child = child.clone();
+        move |_, _| {
+            // Once, by whichever thread comes first.
+            if has_forked.swap(true, Ordering::SeqCst) {
+                return;
             }
-        })),
-        ..launch_of(4000)
-    };
+            // SAFETY: both go on as this function's caller does.
+            match unsafe { libc::fork() } {
+                // SAFETY: ends this process where it hangs.
+                0 => drop(unsafe { libc::alarm(PATIENCE) }),
+                pid => child.store(pid, Ordering::SeqCst),
+            }
+        }
+    })));
     let memory = engine.memory().expect("memory");
     memory.map(Some(0x1_0000), 4000 * 256, Access::ReadWrite).expect("mapped");
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -88,7 +88,7 @@ fn indices(first: u32) -> Vec<u32> {
 }
 
 fn misbehave(case: &str) {
-    let bank = |launch: Launch| Launch { consts: vec![(0, contents())], ..launch };
+    let bank = |launch: Launch| launch.consts(vec![(0, contents())]);
     let with_index = |index: u32| reads(image(LIES), &bank(launch(1, 32)), &indices(index), word_at(index));
     match case {
         // What is there, what is behind the bank, what is far from it.
@@ -97,7 +97,7 @@ fn misbehave(case: &str) {
         "far" => with_index(0x7000_0000),
         "starts" => {
             // The last block alone.
-            let last = Launch { blocks: Some(49_999..50_000), ..launch(50_000, 32) };
+            let last = launch(50_000, 32).blocks(Some(49_999..50_000));
             reads(image(STARTS), &bank(last), &[0; 32], word_at(49_999 << 14));
         }
         other => panic!("no case {other}"),
@@ -239,7 +239,7 @@ block0 at 0x0 insts 1:
     let program = Program::from_image(kernel).expect("a program");
     let engine = support::engine(warpjit_runtime::Tier::Interp, 1);
     for block in [[1, 1, 1], [31, 1, 1], [1, 31, 1], [1, 1, 31], [7, 3, 1], [1, 7, 3], [5, 1, 5], [2, 1, 9]] {
-        let launch = Launch { grid: [1; 3], block, capture_registers: true, ..Launch::default() };
+        let launch = Launch::default().grid([1; 3]).block(block).capture_registers(true);
         let memory = engine.memory().expect("memory");
         let report = engine.run(&program, &memory, &launch).expect("runs");
         for (name, most) in ["x", "y", "z"].iter().zip(&most) {

@@ -5,10 +5,10 @@ mod support;
 use std::time::Duration;
 
 use support::{fault_of, launch, program, run_all, settings, told};
-use warpjit_runtime::{Access, CancelToken, Engine, FaultKind, Launch};
+use warpjit_runtime::{Access, CancelToken, Engine, FaultKind};
 
-/// Each thread of a block of 70 keeps 3 tid + 1 and 5 tid + 2 in two words, and in (5 tid & 63) + 1 turns makes a sum of them and of the turns
-/// left, which it stores to the first; a thread looks at 0x70000000 in its last turn instead.
+/// Each thread of a block of 70 keeps 3 tid + 1 and 5 tid + 2 in two words, and in (5 tid & 63) + 1 turns makes a sum
+/// of them and of the turns left, which it stores to the first; a thread looks at 0x70000000 in its last turn instead.
 fn kernel(wild: u32) -> String {
     format!(
         "
@@ -163,7 +163,7 @@ fn a_lane_that_walks_over_all_of_memory_is_stopped() {
         // To its end takes minutes.
         memory.map(Some(1 << 32), 1 << 38, Access::ReadOnly).expect("mapped");
         let cancel = CancelToken::default();
-        let launch = Launch { cancel: Some(cancel.clone()), ..launch(64, 32) };
+        let launch = launch(64, 32).cancel(Some(cancel.clone()));
         let report = std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(100));

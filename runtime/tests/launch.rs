@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{engine, fault_of, launch, program, run, run_all};
-use warpjit_runtime::{Access, Arg, CancelToken, FaultKind, GlobalMode, GlobalSpace, Launch, Tier};
+use warpjit_runtime::{Access, Arg, CancelToken, FaultKind, GlobalMode, GlobalSpace, Tier};
 
 /// out[ctaid * ntid + tid] = arg + tid, with the arguments in shared memory.
 const STORE: &str = "
@@ -32,7 +32,7 @@ block1 at 0x20 insts 1:
 
 #[test]
 fn stores_by_every_thread() {
-    let launch = Launch { args: vec![Arg::u32(1000)], ..launch(5, 70) };
+    let launch = launch(5, 70).args(vec![Arg::u32(1000)]);
     let (report, out) = run_all(STORE, &launch, 350);
     let want: Vec<u32> = (0..5).flat_map(|_| (0..70).map(|tid| 1000 + tid)).collect();
     assert_eq!(out, want);
@@ -45,7 +45,7 @@ fn stores_by_every_thread() {
 
 #[test]
 fn some_blocks_only() {
-    let launch = Launch { blocks: Some(1..3), args: vec![Arg::u32(1)], ..launch(4, 2) };
+    let launch = launch(4, 2).blocks(Some(1..3)).args(vec![Arg::u32(1)]);
     let (report, out) = run_all(STORE, &launch, 8);
     assert_eq!(out, [0, 0, 1, 2, 1, 2, 0, 0]);
     assert_eq!(report.stats.blocks, 2);
@@ -55,7 +55,7 @@ fn some_blocks_only() {
 fn progress_and_cancel() {
     let told = Arc::new(AtomicU64::new(0));
     let last = told.clone();
-    let mut launch = Launch { args: vec![Arg::u32(0)], ..launch(50, 4) };
+    let mut launch = launch(50, 4).args(vec![Arg::u32(0)]);
     launch.progress = Some(Arc::new(move |done, of| {
         assert_eq!(of, 50);
         last.fetch_max(done, Ordering::Relaxed);
@@ -82,7 +82,7 @@ fn an_endless_loop_can_be_cancelled() {
     for config in support::settings() {
         let engine = warpjit_runtime::Engine::new(config).unwrap();
         let token = CancelToken::new();
-        let launch = Launch { cancel: Some(token.clone()), ..launch(3, 64) };
+        let launch = launch(3, 64).cancel(Some(token.clone()));
         let report = std::thread::scope(|scope| {
             scope.spawn(move || {
                 std::thread::sleep(std::time::Duration::from_millis(30));
@@ -102,7 +102,7 @@ fn max_steps_is_exact() {
     let fault = fault_of(FOREVER, &steps);
     assert_eq!((fault.kind, fault.block, fault.warp), (FaultKind::Timeout, [0, 0, 0], 0));
     // Five instructions a warp: five may be executed, four are too few.
-    let exact = |max_steps| Launch { max_steps, args: vec![Arg::u32(0)], ..launch(2, 40) };
+    let exact = |max_steps| launch(2, 40).max_steps(max_steps).args(vec![Arg::u32(0)]);
     assert_eq!(run_all(STORE, &exact(5), 80).0.fault, None);
     let fault = fault_of(STORE, &exact(4));
     assert_eq!((fault.kind, fault.pc), (FaultKind::Timeout, 0x20));
@@ -287,7 +287,7 @@ fn read_only_buffers_are() {
     let body = bad_store("0x20008", 4);
     for config in support::settings() {
         for checked_memory in [false, true] {
-            let config = warpjit_runtime::Config { checked_memory, ..config.clone() };
+            let config = config.clone().checked_memory(checked_memory);
             let engine = warpjit_runtime::Engine::new(config).unwrap();
             let memory = engine.memory().unwrap();
             memory.map(Some(0x1_0000), 16, Access::ReadWrite).unwrap();
@@ -315,7 +315,7 @@ block1 at 0x8 insts 1:
     leave.exit -> block1
 ";
     let window = |bytes| GlobalSpace { index: 3, address: 0x1_0008, bytes, mode: GlobalMode::Linear };
-    let with = |bytes| Launch { globals: vec![window(bytes)], ..launch(1, 4) };
+    let with = |bytes| launch(1, 4).globals(vec![window(bytes)]);
     let (report, out) = run_all(body, &with(16), 8);
     assert_eq!((report.fault, out), (None, vec![0, 0, 0, 1, 2, 3, 0, 0]));
     let fault = fault_of(body, &with(12));
@@ -355,11 +355,11 @@ block1 at 0x8 insts 1:
     leave.exit -> block1
 ";
     let registers = vec![("r1".to_owned(), (0..32).collect()), ("c0".to_owned(), vec![3])];
-    let launch = Launch { registers, capture_registers: true, ..launch(1, 3) };
+    let launch = launch(1, 3).registers(registers).capture_registers(true);
     let (report, _) = run_all(body, &launch, 1);
     assert_eq!(report.registers["r2"], [5, 6, 7]);
     assert_eq!(report.registers["c0"], [7, 7, 7]);
-    let two = Launch { block: [64, 1, 1], ..launch };
+    let two = launch.block([64, 1, 1]);
     let error = run(&engine(Tier::Interp, 1), &program(body), &two, 1).unwrap_err();
     assert_eq!(error.to_string(), "launch: registers can be captured of one warp only");
 }
@@ -409,9 +409,9 @@ block1 at 0x8 insts 1:
 
 #[test]
 fn counts() {
-    let config = warpjit_runtime::Config { tier: Tier::Interp, count: true, ..Default::default() };
+    let config = warpjit_runtime::Config::default().tier(Tier::Interp).count(true);
     let engine = warpjit_runtime::Engine::new(config).unwrap();
-    let launch = Launch { args: vec![Arg::u32(0)], ..launch(2, 32) };
+    let launch = launch(2, 32).args(vec![Arg::u32(0)]);
     let (report, _) = run(&engine, &program(STORE), &launch, 64).unwrap();
     assert_eq!(report.stats.traffic["global"], (0, 256));
     assert_eq!(report.stats.traffic["shared"], (256, 0));
@@ -421,9 +421,9 @@ fn counts() {
 #[test]
 fn bad_configurations() {
     let refuse = |config| warpjit_runtime::Engine::new(config).unwrap_err().to_string();
-    let config = warpjit_runtime::Config { chunk_groups: Some(3), ..Default::default() };
+    let config = warpjit_runtime::Config::default().chunk_groups(Some(3));
     assert_eq!(refuse(config), "configuration: chunk of 3 groups, possible are 0, 1, 2, 4, 8 and 16");
-    let config = warpjit_runtime::Config { threads: 100_000, ..Default::default() };
+    let config = warpjit_runtime::Config::default().threads(100_000);
     assert_eq!(refuse(config), "configuration: 100000 threads, possible are up to 4096");
 }
 

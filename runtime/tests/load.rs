@@ -6,12 +6,7 @@ use warpjit_runtime::{
 };
 
 fn raw() -> ProgramOptions {
-    ProgramOptions {
-        raw: true,
-        chip: Some("g84".parse().unwrap()),
-        registers: Some(8),
-        ..ProgramOptions::new(Isa::Tesla)
-    }
+    ProgramOptions::new(Isa::Tesla).raw(true).chip(Some("g84".parse().unwrap())).registers(Some(8))
 }
 
 fn refusal(bytes: &[u8], options: &ProgramOptions) -> String {
@@ -27,12 +22,12 @@ fn refuses_what_is_no_program() {
     let nop = code("nop");
     assert_eq!(refusal(&[], &raw()), "the file is empty");
     assert_eq!(refusal(&nop[..6], &raw()), "offset 0x6: raw code ends within a 32-bit word");
-    let options = ProgramOptions { chip: None, ..raw() };
+    let options = raw().chip(None);
     assert_eq!(refusal(&nop, &options), "raw code needs a chip");
-    let options = ProgramOptions { chip: Some("gf100".parse().unwrap()), ..raw() };
+    let options = raw().chip(Some("gf100".parse().unwrap()));
     assert_eq!(refusal(&nop, &options), "code is for tesla, gf100 is a chip of fermi");
     for entry in [8, 0x1000, 2] {
-        let options = ProgramOptions { entry, ..raw() };
+        let options = raw().entry(entry);
         let want = format!("entry {entry:#x} is no instruction of the 0x8 bytes of code");
         assert_eq!(refusal(&nop, &options), want);
     }
@@ -41,18 +36,18 @@ fn refuses_what_is_no_program() {
 #[test]
 fn refuses_a_kernel_that_is_not_there() {
     let text = "architecture {sm_10}\nabiversion {0}\ncode {\n\tname = one\n\tlmem = 0\n\tsmem = 16\n\treg = 2\n\tbar = 0\n\tbincode {\n\t\t0xf0000001 0xe0000781\n\t}\n}\n";
-    let options = ProgramOptions { kernel: Some("two".into()), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).kernel(Some("two".into()));
     assert_eq!(refusal(text.as_bytes(), &options), "there is no kernel `two`; kernels: one");
-    let options = ProgramOptions { kernel: Some("one".into()), ..options };
+    let options = options.kernel(Some("one".into()));
     assert_eq!(Program::load(text.as_bytes(), &options).unwrap().name(), "one");
 }
 
 #[test]
 fn registers_beyond_the_chip() {
-    let options = ProgramOptions { registers: Some(200), ..raw() };
+    let options = raw().registers(Some(200));
     let program = Program::load(&code("exit nop"), &options).unwrap();
     let engine = Engine::new(Config::default()).unwrap();
-    let launch = Launch { grid: [1, 1, 1], block: [1, 1, 1], ..Launch::default() };
+    let launch = Launch::default().grid([1, 1, 1]).block([1, 1, 1]);
     let error = engine.run(&program, &engine.memory().unwrap(), &launch).unwrap_err();
     assert_eq!(error.to_string(), "launch: the program needs 200 registers of a thread, the chip has 128");
 }
@@ -61,16 +56,14 @@ fn registers_beyond_the_chip() {
 fn run(words: &[u8], max_steps: u64) -> (Option<Fault>, Vec<u8>) {
     let program = Program::load(words, &raw()).unwrap();
     let results = [Tier::Interp, Tier::Jit].map(|tier| {
-        let engine = Engine::new(Config { tier, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier)).unwrap();
         let memory = engine.memory().unwrap();
         let buffer = memory.map(None, 256, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [1, 1, 1],
-            block: [64, 1, 1],
-            args: vec![Arg::u32(buffer as u32)],
-            max_steps,
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([1, 1, 1])
+            .block([64, 1, 1])
+            .args(vec![Arg::u32(buffer as u32)])
+            .max_steps(max_steps);
         let report = engine.run(&program, &memory, &launch).unwrap();
         let mut out = vec![0; 256];
         memory.read(buffer, &mut out).unwrap();
@@ -159,11 +152,11 @@ fn device_variables_have_memory_and_their_address_a_place() {
     );
     let program = Program::load(text.as_bytes(), &ProgramOptions::new(Isa::Tesla)).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
         let memory = engine.memory().unwrap();
         let out = memory.map(None, 4, Access::ReadWrite).unwrap();
         let args = vec![Arg::u32(out as u32)];
-        let launch = Launch { grid: [3, 1, 1], block: [1, 1, 1], args, ..Launch::default() };
+        let launch = Launch::default().grid([3, 1, 1]).block([1, 1, 1]).args(args);
         for _ in 0..2 {
             let report = engine.run(&program, &memory, &launch).unwrap();
             assert_eq!(report.fault, None);

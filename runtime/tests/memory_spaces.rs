@@ -12,7 +12,7 @@ use warpjit_frontend::gcn::Generation;
 use warpjit_frontend::tesla::{Chip, Target};
 use warpjit_frontend::{gcn, tesla};
 use warpjit_runtime::{
-    Access, Arg, Config, Device, Engine, FaultKind, FileSharing, HostLevel, Isa, Launch, Memory,
+    Access, Arg, Config, Device, Engine, FaultKind, FileSharing, GUARD_BYTES, HostLevel, Isa, Launch, Memory,
     MemoryOptions, PAGE_BYTES, PageFault, Pager, Program, ProgramOptions, Report, Tier, WriteWatch,
 };
 
@@ -27,28 +27,7 @@ struct Increment {
 }
 
 impl Increment {
-    fn tesla() -> Self {
-        let source = "
-            and b32 $r1 $r0 0xffff
-            shl b32 $r1 $r1 0x2
-            add b32 $r2 b32 s[0x10] $r1
-            add b32 $r3 b32 s[0x14] $r1
-            ld b32 $r4 g14[$r2]
-            mov b32 $r5 0x1
-            add b32 $r4 $r4 $r5
-            exit st b32 g14[$r3] $r4
-        ";
-        let code = tesla::assemble(source, Target::compute(Chip::G80)).unwrap().code;
-        let options = ProgramOptions {
-            chip: Some("g80".parse().unwrap()),
-            registers: Some(8),
-            ..ProgramOptions::new(Isa::Tesla)
-        };
-        Increment { program: Program::load(&code, &options).unwrap(), isa: Isa::Tesla }
-    }
-
-    fn gcn() -> Self {
-        let source = "
+    const GCN: &str = "
             v_lshlrev_b32 v1, 2, v0
             v_add_u32 v2, vcc, s0, v1
             v_mov_b32 v3, s1
@@ -62,7 +41,31 @@ impl Increment {
             flat_store_dword v[4:5], v6
             s_endpgm
         ";
-        Increment { program: gcn_program(source), isa: Isa::Gcn }
+
+    fn tesla() -> Self {
+        let source = "
+            and b32 $r1 $r0 0xffff
+            shl b32 $r1 $r1 0x2
+            add b32 $r2 b32 s[0x10] $r1
+            add b32 $r3 b32 s[0x14] $r1
+            ld b32 $r4 g14[$r2]
+            mov b32 $r5 0x1
+            add b32 $r4 $r4 $r5
+            exit st b32 g14[$r3] $r4
+        ";
+        let code = tesla::assemble(source, Target::compute(Chip::G80)).unwrap().code;
+        let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).registers(Some(8));
+        Increment { program: Program::load(&code, &options).unwrap(), isa: Isa::Tesla }
+    }
+
+    fn gcn() -> Self {
+        Increment { program: gcn_program(Self::GCN), isa: Isa::Gcn }
+    }
+
+    /// The program where it lies in memory.
+    fn gcn_at(memory: &Memory, address: u64) -> Self {
+        memory.write(address, &gcn::assemble(Self::GCN, Generation::Gfx8).unwrap().code).unwrap();
+        Increment { program: Program::load_at(memory, address, &gcn_options()).unwrap(), isa: Isa::Gcn }
     }
 
     fn all() -> [Increment; 2] {
@@ -70,13 +73,10 @@ impl Increment {
     }
 
     fn launch(&self, from: u64, to: u64) -> Launch {
-        let launch = Launch { grid: [1; 3], block: [THREADS, 1, 1], ..Launch::default() };
+        let launch = Launch::default().grid([1; 3]).block([THREADS, 1, 1]);
         match self.isa {
-            Isa::Tesla => Launch { args: vec![Arg::u32(from as u32), Arg::u32(to as u32)], ..launch },
-            _ => Launch {
-                user_data: [from, to].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect(),
-                ..launch
-            },
+            Isa::Tesla => launch.args(vec![Arg::u32(from as u32), Arg::u32(to as u32)]),
+            _ => launch.user_data([from, to].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect()),
         }
     }
 
@@ -87,21 +87,23 @@ impl Increment {
 
 /// A raw program with eight words of user data, and the thread's number in v0.
 fn gcn_program(source: &str) -> Program {
-    let code = gcn::assemble(source, Generation::Gfx8).unwrap().code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(Generation::Gfx8.into()),
+    Program::load(&gcn::assemble(source, Generation::Gfx8).unwrap().code, &gcn_options()).unwrap()
+}
+
+fn gcn_options() -> ProgramOptions {
+    ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(Generation::Gfx8.into()))
         // 16 VGPRs, 24 SGPRs, IEEE.
-        rsrc1: Some(3 | 2 << 6 | 0xc0 << 12),
-        rsrc2: Some(8 << 1),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
-    Program::load(&code, &options).unwrap()
+        .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
+        .rsrc2(Some(8 << 1))
 }
 
 /// Engines of all tiers.
 fn engines() -> Vec<Engine> {
-    let of = |tier, host, chunk_groups| Config { tier, host, chunk_groups, threads: 1, ..Config::default() };
+    let of = |tier, host, chunk_groups| {
+        Config::default().tier(tier).host(host).chunk_groups(chunk_groups).threads(1)
+    };
     let configs = [
         of(Tier::Interp, HostLevel::Native, None),
         of(Tier::Jit, HostLevel::Native, None),
@@ -109,7 +111,7 @@ fn engines() -> Vec<Engine> {
         of(Tier::Jit, HostLevel::Avx2, Some(0)),
         of(Tier::Jit, HostLevel::Sse41, Some(1)),
         of(Tier::Auto, HostLevel::Avx2, None),
-        Config { checked_memory: true, ..of(Tier::Jit, HostLevel::Native, None) },
+        of(Tier::Jit, HostLevel::Native, None).checked_memory(true),
     ];
     configs.into_iter().map(|config| Engine::new(config).unwrap()).collect()
 }
@@ -523,12 +525,10 @@ fn a_kernel_waits_for_the_host() {
     for engine in engines() {
         let memory = Memory::new().unwrap();
         let at = memory.map(None, PAGE, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [1; 3],
-            block: [THREADS, 1, 1],
-            user_data: vec![at as u32, (at >> 32) as u32],
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([1; 3])
+            .block([THREADS, 1, 1])
+            .user_data(vec![at as u32, (at >> 32) as u32]);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| engine.run(&program, &memory, &launch).unwrap());
             std::thread::sleep(Duration::from_millis(20));
@@ -542,6 +542,92 @@ fn a_kernel_waits_for_the_host() {
 }
 
 /// What a kernel reads again and again vanishes: a fault.
+/// A range that the embedder has reserved, in which it maps pieces of one file and takes them away again.
+struct Reserved {
+    base: *mut u8,
+    file: std::os::fd::OwnedFd,
+}
+
+impl Reserved {
+    const BYTES: u64 = 4 << 30;
+
+    fn new() -> Reserved {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let file = rustix::fs::memfd_create("warpjit-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, 16 * PAGE).unwrap();
+        let length = (Self::BYTES + 2 * GUARD_BYTES) as usize;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: new addresses.
+        let start =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::empty(), flags) }.unwrap();
+        Reserved { base: start.cast::<u8>().wrapping_add(GUARD_BYTES as usize), file }
+    }
+
+    fn map(&self, at: u64, offset: u64, rights: rustix::mm::ProtFlags) {
+        let place = self.base.wrapping_add(at as usize).cast();
+        let flags = rustix::mm::MapFlags::SHARED | rustix::mm::MapFlags::FIXED;
+        // SAFETY: the addresses are this value's.
+        unsafe { rustix::mm::mmap(place, PAGE as usize, rights, flags, &self.file, offset) }.unwrap();
+    }
+
+    fn take_away(&self, at: u64) {
+        let place = self.base.wrapping_add(at as usize).cast();
+        let flags =
+            rustix::mm::MapFlags::PRIVATE | rustix::mm::MapFlags::FIXED | rustix::mm::MapFlags::NORESERVE;
+        // SAFETY: the addresses are this value's.
+        unsafe { rustix::mm::mmap_anonymous(place, PAGE as usize, rustix::mm::ProtFlags::empty(), flags) }
+            .unwrap();
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let start = self.base.wrapping_sub(GUARD_BYTES as usize).cast();
+        // SAFETY: the addresses are this value's, and the memory over them is gone.
+        unsafe { rustix::mm::munmap(start, (Self::BYTES + 2 * GUARD_BYTES) as usize) }.unwrap();
+    }
+}
+
+#[test]
+fn an_embedder_maps_a_range_by_itself() {
+    use rustix::mm::ProtFlags;
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    let range = Reserved::new();
+    // SAFETY: the range and its guards are this test's, and outlive the memory.
+    let over = |base, bytes| unsafe { Memory::over(base, bytes) };
+    let memory = over(range.base, Reserved::BYTES).unwrap();
+    assert!(over(range.base, 3 << 30).is_err());
+    assert!(over(range.base.wrapping_add(8), Reserved::BYTES).is_err());
+    assert!(memory.map(None, PAGE, Access::ReadWrite).is_err());
+    assert!(memory.unmap(16 * PAGE).is_err());
+    for (number, engine) in engines().iter().enumerate() {
+        range.map(8 * PAGE, 2 * PAGE, both);
+        for increment in [Increment::tesla(), Increment::gcn_at(&memory, 8 * PAGE)] {
+            let [from, to, mirror] = [16 * PAGE, 17 * PAGE, 64 * PAGE];
+            range.map(from, 0, both);
+            range.map(to, PAGE, both);
+            range.map(mirror, PAGE, ProtFlags::READ);
+            fill(&memory, from, 100 * number as u32);
+            assert_eq!(increment.run(engine, &memory, from, to).fault, None);
+            assert!(is_from(&words(&memory, mirror), 100 * number as u32 + 1));
+            // What may not be written, what is not there, and what is there no longer.
+            let is_fault = |from, to, address| {
+                let fault = increment.run(engine, &memory, from, to).fault.unwrap();
+                assert_eq!((fault.kind, fault.address), (FaultKind::Memory, Some(address)), "{fault}");
+            };
+            is_fault(from, mirror, mirror);
+            is_fault(32 * PAGE, to, 32 * PAGE);
+            range.take_away(from);
+            is_fault(from, to, from);
+            let mut byte = [0];
+            assert!(memory.read(from, &mut byte).is_err());
+            range.map(from, PAGE, both);
+            assert_eq!(increment.run(engine, &memory, from, from).fault, None);
+            assert!(is_from(&words(&memory, mirror), 100 * number as u32 + 2));
+        }
+    }
+}
+
 #[test]
 fn memory_that_vanishes_is_a_fault() {
     let source = "
@@ -556,12 +642,10 @@ fn memory_that_vanishes_is_a_fault() {
     for engine in engines() {
         let memory = Memory::new().unwrap();
         let at = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [1; 3],
-            block: [THREADS, 1, 1],
-            user_data: vec![at as u32, (at >> 32) as u32],
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([1; 3])
+            .block([THREADS, 1, 1])
+            .user_data(vec![at as u32, (at >> 32) as u32]);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| engine.run(&program, &memory, &launch).unwrap());
             std::thread::sleep(Duration::from_millis(20));
@@ -577,7 +661,7 @@ fn memory_that_vanishes_is_a_fault() {
 fn launches_run_side_by_side() {
     for increment in Increment::all() {
         for tier in [Tier::Interp, Tier::Jit] {
-            let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+            let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
             let memory = Memory::new().unwrap();
             let done = AtomicU64::new(0);
             std::thread::scope(|scope| {

@@ -48,7 +48,7 @@ fn observed(
     blocks: u32,
     lanes: u32,
 ) -> (Vec<u32>, Option<Profile>) {
-    let engine = Engine::new(Config { tier, threads, observe, ..Config::default() }).expect("engine");
+    let engine = Engine::new(Config::default().tier(tier).threads(threads).observe(observe)).expect("engine");
     let (report, out) = run(&engine, &program(ROUNDS), &launch(blocks, lanes), 512).expect("launch");
     assert_eq!(report.fault, None);
     (out, report.profile.map(|profile| *profile))
@@ -56,7 +56,7 @@ fn observed(
 
 #[test]
 fn the_interpreter_counts_blocks_lanes_and_accesses() {
-    let count = Observe { count: true, ..Observe::default() };
+    let count = Observe::default().count(true);
     for threads in [1, 3] {
         let (_, profile) = observed(Tier::Interp, threads, count, 5, 8);
         let profile = profile.expect("a profile");
@@ -85,7 +85,7 @@ fn watching_changes_nothing_and_unwatched_launches_have_no_profile() {
     for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
         let (plain, none) = observed(tier, 2, Observe::default(), 3, 70);
         assert!(none.is_none());
-        let all = Observe { count: true, sample_rate: 20_000, ..Observe::default() };
+        let all = Observe::default().count(true).sample_rate(20_000);
         let (out, profile) = observed(tier, 2, all, 3, 70);
         assert_eq!(out, plain, "{tier:?}");
         assert_eq!(profile.expect("a profile").samples.failed, None);
@@ -96,7 +96,7 @@ fn watching_changes_nothing_and_unwatched_launches_have_no_profile() {
 
 #[test]
 fn samples_are_of_guest_instructions_and_of_all_threads() {
-    let sampled = Observe { sample_rate: 10_000, ..Observe::default() };
+    let sampled = Observe::default().sample_rate(10_000);
     for tier in [Tier::Interp, Tier::Jit] {
         let mut seen = BTreeSet::new();
         let mut busy = std::time::Duration::ZERO;
@@ -124,10 +124,10 @@ fn samples_are_of_guest_instructions_and_of_all_threads() {
 fn what_is_compiled_is_kept_as_text_only_where_asked_for() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("observe-listings");
     let _ = std::fs::remove_dir_all(&folder);
-    let observe = Observe { listings: true, ..Observe::default() };
+    let observe = Observe::default().listings(true);
     let cache = Some(CacheConfig::new(&folder));
     let engine = |tier, observe| {
-        Engine::new(Config { tier, threads: 1, observe, cache: cache.clone(), ..Config::default() })
+        Engine::new(Config::default().tier(tier).threads(1).observe(observe).cache(cache.clone()))
             .expect("engine")
     };
     let test = program(ROUNDS);
@@ -178,7 +178,7 @@ fn foreign_sigprof_reaches_the_handler_that_was_there() {
                 assert_eq!(libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut()), 0);
             }
         }
-        observed(Tier::Jit, 1, Observe { sample_rate: 10_000, ..Observe::default() }, 300, 512);
+        observed(Tier::Jit, 1, Observe::default().sample_rate(10_000), 300, 512);
         // SAFETY: sends a signal to this thread.
         unsafe { libc::raise(libc::SIGPROF) };
         std::process::exit(1);

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{engine, fault_of, launch, program, run, run_all};
-use warpjit_runtime::{FaultKind, Launch, Tier};
+use warpjit_runtime::{FaultKind, Tier};
 
 /// Enough of them that a thread takes several at a time.
 const BLOCKS: u32 = 96;
@@ -13,8 +13,9 @@ const WORDS: usize = (BLOCKS * THREADS) as usize;
 /// Threads of blocks, of which some take part in the last warp, or all: then registers have shapes, and frames only first lanes of them.
 const SOME_AND_WHOLE: [u32; 2] = [THREADS, 64];
 
-/// Each thread adds up what four others have left in shared memory, with a barrier before and behind. `sum` starts with what shared memory and
-/// two registers hold that nobody has written. `before` stands in front of the loop, with the thread in v60, the block in v61.
+/// Each thread adds up what four others have left in shared memory, with a barrier before and behind. `sum` starts with
+/// what shared memory and two registers hold that nobody has written. `before` stands in front of the loop, with the
+/// thread in v60, the block in v61.
 fn kernel(before: &str) -> String {
     // Blocks of its own stand at the end.
     let (before, behind) = before
@@ -391,8 +392,8 @@ block9 at 0x68 insts 2:
     assert_eq!(fault.address, Some(0x7001_0000));
 }
 
-/// All blocks but the first wait for a word that the last one stores. What a thread finds in a register behind the loop's barrier, and nowhere
-/// else, is its own number and the block's; else it would count.
+/// All blocks but the first wait for a word that the last one stores. What a thread finds in a register behind the
+/// loop's barrier, and nowhere else, is its own number and the block's; else it would count.
 #[test]
 fn blocks_may_wait_for_later_ones() {
     let before = format!(
@@ -455,7 +456,7 @@ fn what_compiles_behind_comes_to_the_same() {
         engine.wait_for_compiler();
     }
     // Another block size, for which what was compiled may not be made.
-    let narrow = Launch { block: [33, 1, 1], ..launch(BLOCKS, THREADS) };
+    let narrow = launch(BLOCKS, THREADS).block([33, 1, 1]);
     let (_, out) = run(&engine, &kernel, &narrow, WORDS).unwrap();
     assert_eq!(out, model(own, |_, thread| thread < 33));
 }

@@ -61,7 +61,9 @@ fn launches_find_what_was_compiled_ahead() {
             for (blocks, threads) in [(1, 32), (1, 64), (8, 64), (3, 40)] {
                 // So high that launches ask for nothing.
                 let hot_after = Some(1_000_000);
-                let engine = Engine::new(Config { tier, compiler_threads, hot_after, ..Config::default() });
+                let engine = Engine::new(
+                    Config::default().tier(tier).compiler_threads(compiler_threads).hot_after(hot_after),
+                );
                 let engine = engine.unwrap();
                 let (memory, launch) = (memory(&engine), launch(blocks, threads));
                 let programs: Vec<Program> = (0..6).map(|n| program(&source(n))).collect();
@@ -115,15 +117,13 @@ fn it_can_be_cancelled_and_ends_with_the_engine() {
 #[test]
 fn nothing_that_launches_have_asked_for_is_dropped() {
     for (compiler_threads, compiler_queue) in [(0, None), (3, None), (1, Some(0)), (1, Some(5))] {
-        let config = Config {
-            tier: Tier::Auto,
-            threads: 1,
-            hot_after: Some(1),
-            compiler_threads,
-            compiler_queue,
-            compiler_nice: 5,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .tier(Tier::Auto)
+            .threads(1)
+            .hot_after(Some(1))
+            .compiler_threads(compiler_threads)
+            .compiler_queue(compiler_queue)
+            .compiler_nice(5);
         let engine = Engine::new(config).unwrap();
         let (memory, launch) = (memory(&engine), launch(1, 32));
         let programs: Vec<Program> = (0..200).map(|n| program(&source(n))).collect();

@@ -62,14 +62,14 @@ fn memory(engine: &Engine, words: u64) -> Memory {
 }
 
 fn with_arg(blocks: u32, threads: u32, arg: u32) -> Launch {
-    Launch { args: vec![Arg::u32(arg)], ..launch(blocks, threads) }
+    launch(blocks, threads).args(vec![Arg::u32(arg)])
 }
 
 /// Tiers, with the number of threads.
 fn all() -> impl Iterator<Item = Config> {
     let tiers = [Tier::Interp, Tier::Jit, Tier::Auto];
     tiers.into_iter().flat_map(|tier| {
-        [1, 2].map(|threads| Config { tier, threads, hot_after: Some(2), ..Config::default() })
+        [1, 2].map(|threads| Config::default().tier(tier).threads(threads).hot_after(Some(2)))
     })
 }
 
@@ -143,7 +143,7 @@ fn the_grid_and_the_blocks_can_be_changed() {
 fn the_report_is_that_of_an_ordinary_launch() {
     for config in all() {
         for blocks in [1, 4] {
-            let engine = Engine::new(Config { count: true, ..config.clone() }).unwrap();
+            let engine = Engine::new(config.clone().count(true)).unwrap();
             let memory = memory(&engine, 1024);
             let program = program(SUM);
             let launch = with_arg(blocks, 50, 7);
@@ -278,9 +278,9 @@ fn what_a_launch_may_not_be_is_refused() {
     let same = |launch: &Launch| assert_eq!(bad(launch), engine.run(&program, &memory, launch).unwrap_err());
     same(&launch(0, 32));
     same(&launch(1, 5000));
-    same(&Launch { capture_registers: true, ..launch(2, 32) });
-    same(&Launch { args: vec![Arg::bytes(vec![0; 1000], 4)], ..launch(1, 32) });
-    same(&Launch { consts: vec![(50, vec![1])], ..launch(1, 32) });
+    same(&launch(2, 32).capture_registers(true));
+    same(&launch(1, 32).args(vec![Arg::bytes(vec![0; 1000], 4)]));
+    same(&launch(1, 32).consts(vec![(50, vec![1])]));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn captures_are_those_of_an_ordinary_launch() {
         let engine = Engine::new(config).unwrap();
         let memory = memory(&engine, 64);
         let program = program(SUM);
-        let launch = Launch { capture_registers: true, capture_shared: true, ..with_arg(1, 32, 7) };
+        let launch = with_arg(1, 32, 7).capture_registers(true).capture_shared(true);
         let want = engine.run(&program, &memory, &launch).unwrap();
         let mut prepared = engine.prepare(&program, &memory, &launch).unwrap();
         for _ in 0..2 {
@@ -313,7 +313,7 @@ fn a_panic_in_progress_comes_out_and_harms_nothing() {
                     panic!("expected");
                 }
             });
-            let launch = Launch { progress: Some(progress), ..with_arg(blocks, 32, 7) };
+            let launch = with_arg(blocks, 32, 7).progress(Some(progress));
             let mut prepared = engine.prepare(&program, &memory, &launch).unwrap();
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| prepared.run()));
             assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"expected"));
@@ -369,7 +369,7 @@ fn user_data_is_that_of_each_run() {
             let engine = Engine::new(config.clone()).unwrap();
             let memory = memory(&engine, 1024);
             let program = program(USER);
-            let launch = Launch { user_data: vec![5, 1], ..launch(blocks, 32) };
+            let launch = launch(blocks, 32).user_data(vec![5, 1]);
             let mut prepared = engine.prepare(&program, &memory, &launch).unwrap();
             assert_eq!(prepared.user_data_words(), 2);
             for turn in 0..30_u32 {

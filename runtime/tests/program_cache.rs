@@ -18,7 +18,7 @@ fn gcn(text: &str) -> Vec<u8> {
 
 fn options() -> ProgramOptions {
     let chip = "polaris10".parse().expect("a chip");
-    ProgramOptions { chip: Some(chip), sgprs: Some(16), ..ProgramOptions::new(Isa::Gcn) }
+    ProgramOptions::new(Isa::Gcn).chip(Some(chip)).sgprs(Some(16))
 }
 
 /// Sets `s0`; as long as others, whatever the value.
@@ -28,14 +28,14 @@ fn sets(value: u32) -> Vec<u8> {
 
 /// The low bits of `s0` at the end.
 fn result(engine: &Engine, memory: &Memory, program: &Program) -> u64 {
-    let launch = Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() };
+    let launch = Launch::default().grid([1; 3]).block([64, 1, 1]).capture_registers(true);
     let report = engine.run(program, memory, &launch).expect("runs");
     assert_eq!(report.fault, None);
     report.registers["s0"][0] & 0xfff_ffff
 }
 
 fn engine() -> Engine {
-    Engine::new(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).expect("engine")
+    Engine::new(Config::default().tier(Tier::Jit).threads(1)).expect("engine")
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_same_bytes_are_one_program() {
     memory.write(CODE + 0x104, &[0xff; 4]).expect("written");
     memory.write(CODE + 0x200, &gcn("s_nop 0\n")).expect("written");
     memory.write(CODE + 0x204, &[0xff; 4]).expect("written");
-    let launch = Launch { grid: [1; 3], block: [64, 1, 1], ..Launch::default() };
+    let launch = Launch::default().grid([1; 3]).block([64, 1, 1]);
     for place in [CODE + 0x100, CODE + 0x200] {
         let program = cache.get(&memory, place, &options()).expect("loads");
         let fault = engine.run(&program, &memory, &launch).expect("runs").fault.expect("a fault");
@@ -110,12 +110,8 @@ fn segments_share_programs_that_are_at_the_same_offset() {
     let memory = segments.map(|segment| CodeAt { address: segment + 0x100, bytes: &code });
     let cache = ProgramCache::default();
     for segment in segments {
-        let options = ProgramOptions {
-            chip: Some(chip),
-            registers: Some(4),
-            segment: Some(segment),
-            ..ProgramOptions::new(Isa::Fermi)
-        };
+        let options =
+            ProgramOptions::new(Isa::Fermi).chip(Some(chip)).registers(Some(4)).segment(Some(segment));
         let program = cache.get(&memory, segment + 0x100, &options).expect("loads");
         assert_eq!(program.code_ranges(), [segment + 0x100..segment + 0x100 + code.len() as u64]);
     }
@@ -244,12 +240,7 @@ fn threads_share_it() {
             scope.spawn(move || {
                 for _ in 0..200 {
                     let program = cache.get(memory, CODE, &options()).expect("loads");
-                    let launch = Launch {
-                        grid: [1; 3],
-                        block: [64, 1, 1],
-                        capture_registers: true,
-                        ..Launch::default()
-                    };
+                    let launch = Launch::default().grid([1; 3]).block([64, 1, 1]).capture_registers(true);
                     let report = engine.run(&program, memory, &launch).expect("runs");
                     assert_eq!((report.fault, report.registers["s0"][0]), (None, 0x1_0000));
                 }

@@ -64,7 +64,7 @@ const OUT: u32 = 0x1_0000;
 fn all() -> impl Iterator<Item = Config> {
     let tiers = [Tier::Interp, Tier::Jit, Tier::Auto];
     tiers.into_iter().flat_map(|tier| {
-        [1, 2].map(|threads| Config { tier, threads, hot_after: Some(2), ..Config::default() })
+        [1, 2].map(|threads| Config::default().tier(tier).threads(threads).hot_after(Some(2)))
     })
 }
 
@@ -89,7 +89,7 @@ impl Host {
     }
 
     fn launch(blocks: u32, word: u32, value: u32) -> Launch {
-        Launch { args: vec![Arg::u32(OUT + 4 * word), Arg::u32(value)], ..launch(blocks, 1) }
+        launch(blocks, 1).args(vec![Arg::u32(OUT + 4 * word), Arg::u32(value)])
     }
 
     fn store(&self, word: u32, value: u32) -> Submission {
@@ -276,7 +276,7 @@ fn a_panic_in_a_callback_comes_out_where_it_is_waited_for() {
             assert_eq!(wait().unwrap().unwrap().fault, None);
             // In the function that is told of progress, while it runs.
             let progress: warpjit_runtime::Progress = Arc::new(|_, _| panic!("progress"));
-            let bad = Launch { progress: Some(progress), ..Host::launch(blocks, 0, 0) };
+            let bad = Host::launch(blocks, 0, 0).progress(Some(progress));
             let ticket = queue.submit(Submission::launch(&host.add, &host.memory, bad));
             let after = queue.submit(host.add(1, 0, 1));
             let wait = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ticket.wait()));
@@ -391,30 +391,37 @@ fn a_queue_that_is_dropped_finishes_or_cancels_and_never_waits() {
     }
 }
 
+/// The only thread gets all at once, from a callback of its own: what is of low priority comes last, although it was there first.
+/// After a while of waiting even that is served, so a host that stands still may need several tries.
 #[test]
-fn queues_of_one_priority_share_and_a_higher_one_goes_first() {
+fn a_queue_of_higher_priority_goes_first() {
     for config in all().filter(|config| config.threads == 1) {
         let host = Host::new(config);
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let gate_queue = host.queue();
-        let gate = gate_queue.submit(host.spin(1, 9, 1));
-        let submit = |queue: &Queue, name: &'static str, word| {
-            let order = order.clone();
-            let submission = host.add(1, word, 1).after(std::slice::from_ref(&gate));
-            queue.submit(submission.on_complete(move |_| order.lock().unwrap().push(name)))
-        };
-        let of = |priority| host.engine.queue(QueueOptions::new().priority(priority));
+        let of = |priority| Arc::new(host.engine.queue(QueueOptions::new().priority(priority)));
         let (low, high) = (of(Priority::Low), of(Priority::High));
-        let tickets: Vec<_> =
-            (0..20).flat_map(|_| [submit(&low, "low", 0), submit(&high, "high", 1)]).collect();
-        host.put(9, 1);
-        tickets.iter().for_each(|ticket| drop(ticket.wait().unwrap()));
-        let order = order.lock().unwrap();
-        let last_high = order.iter().rposition(|name| *name == "high").unwrap();
-        let low_before = order[..last_high].iter().filter(|name| **name == "low").count();
-        // A low one may have begun in the moment before the first high one was seen.
-        assert!(low_before <= 20, "{order:?}");
-        assert_eq!(host.words(2), [20, 20]);
+        let in_order = (1..=10).any(|attempt| {
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let noted = |name: &'static str, word| -> Vec<Submission> {
+                let one = || {
+                    let order = order.clone();
+                    host.add(1, word, 1).on_complete(move |_| order.lock().unwrap().push(name))
+                };
+                (0..20).map(|_| one()).collect()
+            };
+            let work = [(low.clone(), noted("low", 0)), (high.clone(), noted("high", 1))];
+            let submit = move |_: &_| {
+                for (queue, submissions) in work {
+                    submissions.into_iter().for_each(|submission| drop(queue.submit(submission)));
+                }
+            };
+            host.queue().submit(host.store(2, 0).on_complete(submit)).wait().unwrap();
+            low.finish();
+            high.finish();
+            assert_eq!(host.words(2), [20 * attempt; 2]);
+            let order = order.lock().unwrap();
+            order[..20].iter().all(|name| *name == "high")
+        });
+        assert!(in_order);
     }
 }
 
@@ -469,7 +476,7 @@ fn many_threads_submit_to_many_queues() {
 fn idle_threads_do_as_the_settings_say() {
     for idle in [Idle::Sleep, Idle::Spin(Duration::from_micros(200)), Idle::Adaptive] {
         for config in all() {
-            let host = Host::new(Config { idle, ..config });
+            let host = Host::new(config.idle(idle));
             let queue = host.queue();
             for n in 1..=20 {
                 queue.submit(host.add(n % 3 + 1, 0, 1)).wait().unwrap();
@@ -483,7 +490,7 @@ fn idle_threads_do_as_the_settings_say() {
 #[test]
 fn the_embedder_brings_the_threads() {
     for config in all() {
-        let host = Host::new(Config { idle: Idle::Embedder, ..config });
+        let host = Host::new(config.idle(Idle::Embedder));
         let queue = host.queue();
         let first = queue.submit(host.add(5, 0, 1));
         std::thread::sleep(Duration::from_millis(5));

@@ -164,8 +164,9 @@ impl Kernel {
         self.barrier();
     }
 
-    /// An atomic in a block of its own: of a word that many threads add to, or whose greatest they find, which nobody looks at before the end;
-    /// or of a word of the warp, in global or in shared memory, whose old value each lane takes.
+    /// An atomic in a block of its own: of a word that many threads add to, or whose greatest they find, which nobody
+    /// looks at before the end; or of a word of the warp, in global or in shared memory, whose old value each lane
+    /// takes.
     fn atomic(&mut self) {
         let own = self.begin();
         let word = self.source();
@@ -330,7 +331,8 @@ fn pieces_do_what_the_interpreter_does() {
         let words = (stored + SHARED_BY_ALL + 4 * blocks) as usize;
         let once = |tier, threads, chunk_groups| {
             let engine =
-                Engine::new(Config { tier, threads, chunk_groups, ..Config::default() }).expect("engine");
+                Engine::new(Config::default().tier(tier).threads(threads).chunk_groups(chunk_groups))
+                    .expect("engine");
             let (report, out) = run(&engine, &kernel, &launch, words).expect("launch");
             assert_eq!(report.stats.not_compiled, None);
             (report.fault, out)

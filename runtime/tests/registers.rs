@@ -13,7 +13,7 @@ fn r0(registers: Vec<(String, Vec<u64>)>) -> Vec<u64> {
     let engine = Engine::new(Config::default()).unwrap();
     let memory = engine.memory().unwrap();
     let launch =
-        Launch { grid: [1, 1, 1], block: [8, 2, 2], registers, capture_registers: true, ..Launch::default() };
+        Launch::default().grid([1, 1, 1]).block([8, 2, 2]).registers(registers).capture_registers(true);
     let report = engine.run(&program, &memory, &launch).unwrap();
     assert!(report.fault.is_none(), "{:?}", report.fault);
     report.registers["r0"].clone()

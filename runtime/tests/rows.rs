@@ -60,7 +60,7 @@ block2 at 0x18 insts 1:
 }
 
 fn grid(x: u32, y: u32) -> Launch {
-    Launch { grid: [x, y, 1], args: vec![Arg::u32(7)], ..launch(1, 70) }
+    launch(1, 70).grid([x, y, 1]).args(vec![Arg::u32(7)])
 }
 
 fn want(x: u32, y: u32) -> Vec<u32> {
@@ -80,7 +80,7 @@ fn each_block_has_its_indices() {
 
 #[test]
 fn a_part_of_the_grid_runs() {
-    let part = Launch { blocks: Some(4..12), ..grid(5, 3) };
+    let part = grid(5, 3).blocks(Some(4..12));
     let (_, out) = run_all(&kernel("0xffffffff"), &part, 5 * 3 * 70);
     let all = want(5, 3);
     for (at, (&got, &want)) in out.iter().zip(&all).enumerate() {
@@ -106,7 +106,7 @@ fn launches_that_compile_behind_come_to_the_same() {
         engine.wait_for_compiler();
     }
     // Another block size, for which what was compiled may not be made.
-    let narrow = Launch { block: [33, 1, 1], ..grid(100, 2) };
+    let narrow = grid(100, 2).block([33, 1, 1]);
     let (_, out) = run(&engine, &kernel, &narrow, 100 * 2 * 70).unwrap();
     let wanted = want(100, 2);
     assert!(out.iter().enumerate().all(|(at, &got)| got == if at % 70 < 33 { wanted[at] } else { 0 }));
@@ -124,7 +124,7 @@ fn code_for_whole_warps_is_not_for_others() {
     for order in [[64, 70, 64, 33], [70, 64, 32, 64], [64, 33, 1, 96]] {
         let (engine, kernel) = (engine(Tier::Jit, 1), program(&kernel("0xffffffff")));
         for threads in order {
-            let sized = Launch { block: [threads, 1, 1], ..grid(5, 3) };
+            let sized = grid(5, 3).block([threads, 1, 1]);
             let (report, out) = run(&engine, &kernel, &sized, 6 * 3 * 70).unwrap();
             assert_eq!(report.fault, None);
             if threads <= 70 {
@@ -137,7 +137,7 @@ fn code_for_whole_warps_is_not_for_others() {
 #[test]
 fn a_fault_of_whole_warps_is_that_of_its_block() {
     // Thread 41 of block (3, 1) of a grid of 5 by 3, and the last thread of block (3, 2).
-    let of_64 = Launch { block: [64, 1, 1], ..grid(5, 3) };
+    let of_64 = grid(5, 3).block([64, 1, 1]);
     for (place, want) in [(8 * 70 + 41, ([3, 1, 0], 1, 9)), (13 * 70 + 63, ([3, 2, 0], 1, 31))] {
         let fault = fault_of(&kernel(&place.to_string()), &of_64);
         assert_eq!((fault.kind, fault.pc, fault.store), (FaultKind::Memory, 0x10, true));

@@ -5,7 +5,7 @@ mod support;
 
 use support::{abi, engine, launch, run, settings, told};
 use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};
-use warpjit_runtime::{Arg, Engine, FaultKind, Launch, Memory, Program, Tier};
+use warpjit_runtime::{Arg, Engine, FaultKind, Memory, Program, Tier};
 
 /// Segment 0: arguments and sizes; 1: constants; 2: memory of each warp.
 ///
@@ -82,7 +82,7 @@ fn kernels_find_what_is_provided() {
     let program = segmented();
     for config in settings() {
         let engine = Engine::new(config.clone()).unwrap();
-        let launch = Launch { args: vec![Arg::u32(5), Arg::shared(40)], ..launch(3, 64) };
+        let launch = launch(3, 64).args(vec![Arg::u32(5), Arg::shared(40)]);
         let memory = engine.memory().unwrap();
         memory.map(Some(0x1_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
         for _ in 0..2 {
@@ -104,7 +104,7 @@ fn mapped(memory: &Memory) -> Vec<(u64, u64)> {
 fn segments_need_room() {
     let program = segmented();
     let engine = engine(Tier::Interp, 1);
-    let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
+    let launch = launch(3, 64).args(vec![Arg::u32(5)]);
     let memory = engine.memory().unwrap();
     memory.map(Some(0xe001_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
     let error = engine.run(&program, &memory, &launch).unwrap_err().to_string();
@@ -118,7 +118,7 @@ fn segments_may_be_read_only() {
     image.abi.segments[2].writable = false;
     let program = Program::from_image(image).expect("a program");
     for config in settings() {
-        let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
+        let launch = launch(3, 64).args(vec![Arg::u32(5)]);
         let (report, _) = run(&Engine::new(config).unwrap(), &program, &launch, 16).unwrap();
         let fault = report.fault.expect("a fault");
         assert_eq!((fault.kind, fault.store), (FaultKind::Memory, true));
@@ -129,10 +129,10 @@ fn segments_may_be_read_only() {
 fn pointers_to_shared_memory_count() {
     let program = segmented();
     let engine = engine(Tier::Interp, 1);
-    let too_much = Launch { args: vec![Arg::shared(1), Arg::shared(15361 - 16)], ..launch(1, 64) };
+    let too_much = launch(1, 64).args(vec![Arg::shared(1), Arg::shared(15361 - 16)]);
     let error = run(&engine, &program, &too_much, 1024).unwrap_err().to_string();
     assert_eq!(error, "launch: test needs 16385 bytes of shared memory, the chip has 16384");
     let plain = support::program("block0 at 0x0 insts 1:\n leave.exit -> block0\n");
-    let error = run(&engine, &plain, &Launch { args: vec![Arg::shared(4)], ..launch(1, 1) }, 4).unwrap_err();
+    let error = run(&engine, &plain, &launch(1, 1).args(vec![Arg::shared(4)]), 4).unwrap_err();
     assert_eq!(error.to_string(), "launch: test takes no pointers to shared memory");
 }

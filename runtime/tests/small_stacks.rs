@@ -43,15 +43,15 @@ fn results(engine: &Engine, kernel: &Program, values: usize) -> Vec<u32> {
 }
 
 fn engines() -> Vec<(Config, Engine)> {
-    let base = Config { threads: 1, ..Config::default() };
+    let base = Config::default().threads(1);
     let of = |config: Config| (config.clone(), Engine::new(config).expect("an engine"));
     vec![
-        of(Config { tier: Tier::Interp, ..base.clone() }),
-        of(Config { tier: Tier::Jit, ..base.clone() }),
-        of(Config { tier: Tier::Jit, host: HostLevel::Avx2, ..base.clone() }),
-        of(Config { tier: Tier::Jit, host: HostLevel::Sse41, chunk_groups: Some(4), ..base.clone() }),
-        of(Config { tier: Tier::Jit, checked_memory: true, ..base.clone() }),
-        of(Config { tier: Tier::Auto, hot_after: Some(0), ..base }),
+        of(base.clone().tier(Tier::Interp)),
+        of(base.clone().tier(Tier::Jit)),
+        of(base.clone().tier(Tier::Jit).host(HostLevel::Avx2)),
+        of(base.clone().tier(Tier::Jit).host(HostLevel::Sse41).chunk_groups(Some(4))),
+        of(base.clone().tier(Tier::Jit).checked_memory(true)),
+        of(base.tier(Tier::Auto).hot_after(Some(0))),
     ]
 }
 

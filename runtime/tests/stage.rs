@@ -80,7 +80,7 @@ fn stage_of(image: KernelImage, interface: StageInterface) -> Program {
 
 /// Runs a batch that `run` makes with every setting; what it returns must be the same.
 fn on_all<T: PartialEq + std::fmt::Debug>(run: impl Fn(&Engine) -> T) -> T {
-    let auto = Config { tier: Tier::Auto, hot_after: Some(0), ..Config::default() };
+    let auto = Config::default().tier(Tier::Auto).hot_after(Some(0));
     let mut first = None;
     for config in settings().into_iter().chain([auto]) {
         let engine = Engine::new(config.clone()).expect("engine");
@@ -522,7 +522,7 @@ fn a_range_of_warps() {
         let mut batch = Batch::new(Work::Vertices(100));
         batch.inputs = vec![Rows::from(&words[..]), Rows::from(&[0_u32][..]), Rows::from(&words[..])];
         batch.outputs = vec![RowsMut::from(&mut out[..]), RowsMut::from(&mut rest[..])];
-        let launch = Launch { blocks: Some(1..3), ..Launch::default() };
+        let launch = Launch::default().blocks(Some(1..3));
         let memory = engine.memory().expect("memory");
         engine.run_stage(&program, &memory, &launch, &mut batch).expect("runs");
         out.to_vec()
@@ -562,7 +562,7 @@ fn batches_that_do_not_fit() {
     batch.work = Work::Primitives(1);
     assert_eq!(error_of(&program, &plain, &mut batch), "a batch of primitives for a vertex program");
     batch.work = Work::Vertices(4);
-    let args = Launch { args: vec![warpjit_runtime::Arg::u32(1)], ..Launch::default() };
+    let args = Launch::default().args(vec![warpjit_runtime::Arg::u32(1)]);
     assert!(error_of(&program, &args, &mut batch).ends_with("takes no arguments"));
     let mut none = [0_u8; 4];
     batch.coverage = Some(&mut none);

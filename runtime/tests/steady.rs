@@ -51,8 +51,8 @@ fn held() -> [usize; 5] {
 fn programs_that_come_and_go_leave_nothing_behind() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steady-{}", std::process::id()));
     for (tier, cached) in [(Tier::Auto, false), (Tier::Auto, true), (Tier::Jit, false), (Tier::Jit, true)] {
-        let cache = cached.then(|| CacheConfig { max_bytes: 100_000, ..CacheConfig::new(&folder) });
-        let config = Config { tier, cache, threads: 2, hot_after: Some(0), ..Config::default() };
+        let cache = cached.then(|| CacheConfig::new(&folder).max_bytes(100_000));
+        let config = Config::default().tier(tier).cache(cache).threads(2).hot_after(Some(0));
         let engine = Engine::new(config).unwrap();
         if tier == Tier::Jit {
             let alive = program(&BODY.replace("NUMBER", "5"));

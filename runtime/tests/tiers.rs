@@ -8,7 +8,7 @@ use support::{engine as engine_of, launch, program, run};
 use warpjit_runtime::{Arg, CancelToken, CodeKind, Config, Engine, FaultKind, Launch, Observe, Tier};
 
 fn auto(hot_after: Option<u32>, threads: usize) -> Engine {
-    Engine::new(Config { tier: Tier::Auto, hot_after, threads, ..Config::default() }).expect("an engine")
+    Engine::new(Config::default().tier(Tier::Auto).hot_after(hot_after).threads(threads)).expect("an engine")
 }
 
 /// out[thread] = sum of squares below `arg`, plus the thread's number; a barrier between.
@@ -62,7 +62,7 @@ fn sums(threads: u32, below: u32) -> Vec<u32> {
 }
 
 fn sum_launch(below: u32) -> Launch {
-    Launch { args: vec![Arg::u32(below)], ..launch(6, 70) }
+    launch(6, 70).args(vec![Arg::u32(below)])
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn faults_are_the_same_after_the_code_was_taken_up() {
     let engine = auto(Some(0), 1);
     let mut faults = Vec::new();
     for _ in 0..4 {
-        let (report, _) = run(&engine, &program, &Launch { ..launch(40, 128) }, 1024).unwrap();
+        let (report, _) = run(&engine, &program, &launch(40, 128), 1024).unwrap();
         faults.push(report.fault.expect("a fault"));
         engine.wait_for_compiler();
     }
     for tier in [Tier::Interp, Tier::Jit] {
-        let (report, _) = run(&engine_of(tier, 1), &program, &Launch { ..launch(40, 128) }, 1024).unwrap();
+        let (report, _) = run(&engine_of(tier, 1), &program, &launch(40, 128), 1024).unwrap();
         faults.push(report.fault.expect("a fault"));
     }
     assert_eq!(faults[0].kind, FaultKind::Memory);
@@ -160,7 +160,7 @@ fn a_launch_is_cancelled_while_code_is_compiled() {
     for millis in [0, 1, 3, 10] {
         let engine = auto(Some(0), 2);
         let token = CancelToken::new();
-        let endless = Launch { cancel: Some(token.clone()), ..sum_launch(u32::MAX) };
+        let endless = sum_launch(u32::MAX).cancel(Some(token.clone()));
         let report = std::thread::scope(|scope| {
             scope.spawn(move || {
                 std::thread::sleep(Duration::from_millis(millis));
@@ -222,8 +222,8 @@ fn blocks_inside_of_a_region_get_no_regions_of_their_own() {
          v{d}: i32 = slot.get s1\n store.u32 global14[v{c} + 0x10000], v{d} align 4\n jump block{end}\n\
          block{end} at 0x1010 insts 1:\n leave.exit -> block{end}\n",
     );
-    let observe = Observe { listings: true, ..Observe::default() };
-    let config = Config { tier: Tier::Auto, hot_after: Some(0), threads: 1, observe, ..Config::default() };
+    let observe = Observe::default().listings(true);
+    let config = Config::default().tier(Tier::Auto).hot_after(Some(0)).threads(1).observe(observe);
     let engine = Engine::new(config).expect("an engine");
     let program = program(&text);
     let wanted: Vec<u32> = (0..32).map(|tid| tid * (DIAMONDS as u32).saturating_sub(tid + 1)).collect();

@@ -473,16 +473,14 @@ fn compiled_waves_do_what_the_interpreter_does() {
         let program = Program::from_image(image(function.clone(), lanes)).expect("a program");
         // What other warps store may be there or not: lanes look at each other's memory within one only.
         let (grid, block) = if is_lockstep(seed) { (1, lanes - 3) } else { (2, 100) };
-        let launch = Launch { grid: [grid, 1, 1], block: [block, 1, 1], ..Launch::default() };
+        let launch = Launch::default().grid([grid, 1, 1]).block([block, 1, 1]);
         let result = |tier, chunk_groups, checked_memory| {
-            let config = Config {
-                tier,
-                threads: 1,
-                chunk_groups,
-                checked_memory,
-                lockstep: is_lockstep(seed),
-                ..Config::default()
-            };
+            let config = Config::default()
+                .tier(tier)
+                .threads(1)
+                .chunk_groups(chunk_groups)
+                .checked_memory(checked_memory)
+                .lockstep(is_lockstep(seed));
             let engine = Engine::new(config).expect("engine");
             let memory = engine.memory().expect("memory");
             for address in [0x1_0000, FAR + 0x1_0000] {

@@ -21,14 +21,12 @@ pub fn assembled(text: &str, chip: &str, registers: u32, shared: Option<u32>) ->
     let chip: Chip = chip.parse().unwrap();
     let code = chip.target().assemble(text, Stage::Compute);
     let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip),
-        registers: Some(registers),
-        sgprs: (chip.isa() == Isa::Gcn).then_some(16),
-        shared,
-        ..ProgramOptions::new(chip.isa())
-    };
+    let options = ProgramOptions::new(chip.isa())
+        .raw(true)
+        .chip(Some(chip))
+        .registers(Some(registers))
+        .sgprs((chip.isa() == Isa::Gcn).then_some(16))
+        .shared(shared);
     Program::load(&code, &options).unwrap()
 }
 
@@ -48,7 +46,8 @@ pub fn some_of<T>(cases: Vec<T>, share: usize) -> impl Iterator<Item = T> {
     cases.into_iter().step_by(share)
 }
 
-/// The interpreter, then compiled code with chunks of all sizes, each with one thread. Chunks that are the same code on this host are there once.
+/// The interpreter, then compiled code with chunks of all sizes, each with one thread. Chunks that are the same code on
+/// this host are there once.
 pub fn engines() -> Vec<(String, Engine)> {
     let mut kinds = vec![
         (Tier::Interp, None),
@@ -61,7 +60,7 @@ pub fn engines() -> Vec<(String, Engine)> {
         kinds.extend([(Tier::Jit, None), (Tier::Jit, Some(8))]);
     }
     let engine = |(tier, chunk_groups)| {
-        let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
+        let config = Config::default().tier(tier).chunk_groups(chunk_groups).threads(1);
         (format!("{tier:?} {chunk_groups:?}"), Engine::new(config).unwrap())
     };
     kinds.into_iter().map(engine).collect()
@@ -108,12 +107,10 @@ pub fn run_rows(
         place
     });
     let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };
-    let launch = Launch {
-        grid: [shape.0, 1, 1],
-        block: [shape.1[0], shape.1[1], 1],
-        args: places.map(arg).into_iter().chain(more.iter().map(|&word| Arg::u32(word))).collect(),
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([shape.0, 1, 1])
+        .block([shape.1[0], shape.1[1], 1])
+        .args(places.map(arg).into_iter().chain(more.iter().map(|&word| Arg::u32(word))).collect());
     let report = engine.run(program, &memory, &launch).unwrap();
     if let Some(fault) = report.fault {
         return Err(fault);

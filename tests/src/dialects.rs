@@ -76,12 +76,12 @@ pub fn program(source: &str, isa: Isa, shared_bytes: u32) -> Program {
     };
     let text = prologue + &lines(source).map(|line| render(&line)).collect::<String>();
     let wrong = |error: String| -> Vec<u8> { panic!("{error}\n{text}") };
-    let options = |chip: &str| ProgramOptions {
-        raw: true,
-        chip: Some(chip.parse().unwrap()),
-        registers: Some(48),
-        shared: Some(shared_bytes),
-        ..ProgramOptions::new(isa)
+    let options = |chip: &str| {
+        ProgramOptions::new(isa)
+            .raw(true)
+            .chip(Some(chip.parse().unwrap()))
+            .registers(Some(48))
+            .shared(Some(shared_bytes))
     };
     let (code, options) = match isa {
         Isa::Tesla => {

@@ -7,32 +7,33 @@ use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 /// An engine, with its name.
 pub type Named = (String, Engine);
 
-/// The interpreter, then compiled code: as it is by default, in all widths, with and without newer host instructions, and with checked accesses.
+/// The interpreter, then compiled code: as it is by default, in all widths, with and without newer host instructions,
+/// and with checked accesses.
 pub fn interpreter_and_compiled() -> Vec<Named> {
-    let mut configs = vec![("interp".to_owned(), Config { tier: Tier::Interp, ..Config::default() })];
+    let mut configs = vec![("interp".to_owned(), Config::default().tier(Tier::Interp))];
     for groups in [1, 2, 4] {
         for host in [HostLevel::Native, HostLevel::Sse41] {
             if (groups, host) == (2, HostLevel::Sse41) {
                 continue;
             }
-            let config = Config { tier: Tier::Jit, chunk_groups: Some(groups), host, ..Config::default() };
+            let config = Config::default().tier(Tier::Jit).chunk_groups(Some(groups)).host(host);
             configs.push((format!("jit {groups} {host:?}"), config));
         }
     }
-    let jit = Config { tier: Tier::Jit, ..Config::default() };
-    configs.push(("jit lane by lane".into(), Config { chunk_groups: Some(0), ..jit.clone() }));
-    configs.push(("jit checked".into(), Config { checked_memory: true, ..jit.clone() }));
+    let jit = Config::default().tier(Tier::Jit);
+    configs.push(("jit lane by lane".into(), jit.clone().chunk_groups(Some(0))));
+    configs.push(("jit checked".into(), jit.clone().checked_memory(true)));
     // With vectors of 512 bits, where the host has them.
-    configs.push(("jit 8".into(), Config { chunk_groups: Some(8), ..jit.clone() }));
+    configs.push(("jit 8".into(), jit.clone().chunk_groups(Some(8))));
     // With vectors of 128 bits, as many as the compiler chooses.
-    configs.push(("jit AVX2".into(), Config { host: HostLevel::Avx2, ..jit.clone() }));
+    configs.push(("jit AVX2".into(), jit.clone().host(HostLevel::Avx2)));
     configs.push(("jit".into(), jit));
     configs.into_iter().filter_map(|(name, config)| named(name, config)).collect()
 }
 
 /// An engine with one thread, where this machine can have it.
 pub fn named(name: impl Into<String>, config: Config) -> Option<Named> {
-    Some((name.into(), Engine::new(Config { threads: 1, ..config }).ok()?))
+    Some((name.into(), Engine::new(config.threads(1)).ok()?))
 }
 
 /// Host instructions and groups of lanes that GCN's programs are compiled with.

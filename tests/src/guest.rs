@@ -65,7 +65,11 @@ impl Guest {
     #[track_caller]
     pub fn run_everywhere(&self) -> Outcome {
         let way = |tier, checked_memory, chunk_groups| {
-            let config = Config { tier, checked_memory, chunk_groups, threads: 1, ..Config::default() };
+            let config = Config::default()
+                .tier(tier)
+                .checked_memory(checked_memory)
+                .chunk_groups(chunk_groups)
+                .threads(1);
             self.run(config).unwrap_or_else(|e| panic!("{tier:?}: {e:#}"))
         };
         let wanted = way(Tier::Interp, false, None);
@@ -101,7 +105,7 @@ impl Guest {
     /// Where it can.
     #[track_caller]
     pub fn refusal(&self) -> String {
-        let refused = |tier| match self.run(Config { tier, ..Config::default() }) {
+        let refused = |tier| match self.run(Config::default().tier(tier)) {
             Ok(outcome) => panic!("was launched: {}", outcome.to_text(false)),
             Err(error) => format!("{error:#}"),
         };

@@ -10,8 +10,9 @@ const STARTS: [u64; 3] = [0, (1 << 32) - BYTES, 1 << 32];
 /// Where lanes of the other array begin: in the middle of the first stretch.
 const OTHER: u32 = 1 << 13;
 
-/// What a thread `(x, y)` does: it takes `bytes` at `x << shift + y << row`, counted from the array's begin, or from there back, and stores them,
-/// each word plus one, at the same place of another array, unless the first word has one of the bits of `skipped`.
+/// What a thread `(x, y)` does: it takes `bytes` at `x << shift + y << row`, counted from the array's begin, or from
+/// there back, and stores them, each word plus one, at the same place of another array, unless the first word has one
+/// of the bits of `skipped`.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     isa: Isa,
@@ -119,12 +120,10 @@ fn run(engine: &Engine, program: &Program, case: Case, content: &Content, arrays
         memory.map(Some(start), BYTES, Access::ReadWrite).unwrap();
         memory.write(start, bytes).unwrap();
     }
-    let launch = Launch {
-        grid: [1; 3],
-        block: [case.block[0], case.block[1], 1],
-        args: arrays.map(Arg::u32).to_vec(),
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1; 3])
+        .block([case.block[0], case.block[1], 1])
+        .args(arrays.map(Arg::u32).to_vec());
     let report = engine.run(program, &memory, &launch).unwrap();
     assert_eq!(report.fault, None, "{case:?}");
     let read = |start: u64| {
@@ -160,10 +159,10 @@ fn cases() -> Vec<Case> {
 fn addresses_begin_again_behind_the_last() {
     let mut engines = engines();
     for (name, config) in [
-        ("avx2", Config { host: HostLevel::Avx2, ..Config::default() }),
-        ("checked", Config { checked_memory: true, ..Config::default() }),
+        ("avx2", Config::default().host(HostLevel::Avx2)),
+        ("checked", Config::default().checked_memory(true)),
     ] {
-        let config = Config { tier: Tier::Jit, threads: 1, ..config };
+        let config = config.tier(Tier::Jit).threads(1);
         engines.push((name.into(), Engine::new(config).unwrap()));
     }
     let content = Content::new();

@@ -139,14 +139,12 @@ fn waiting_for_ever() {
 fn launches() {
     let engine = Engine::new(warpjit_runtime::Config::default()).unwrap();
     let refusal = |registers: Option<u32>, shared: Option<u32>, local: Option<u32>, launch: Launch| {
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some("gf100".parse().unwrap()),
-            registers,
-            shared,
-            local,
-            ..ProgramOptions::new(Isa::Fermi)
-        };
+        let options = ProgramOptions::new(Isa::Fermi)
+            .raw(true)
+            .chip(Some("gf100".parse().unwrap()))
+            .registers(registers)
+            .shared(shared)
+            .local(local);
         let program = match Program::load(&code("long exit\n", Chip::Gf100), &options) {
             Ok(program) => program,
             Err(error) => return error.to_string(),
@@ -154,7 +152,7 @@ fn launches() {
         let memory = engine.memory().unwrap();
         engine.run(&program, &memory, &launch).map(drop).unwrap_err().to_string()
     };
-    let with = |grid, block| Launch { grid, block, ..Launch::default() };
+    let with = |grid, block| Launch::default().grid(grid).block(block);
     let one = || with([1, 1, 1], [32, 1, 1]);
     let cases = [
         (refusal(Some(64), None, None, one()), "64 registers of a thread, the chip has 63"),
@@ -166,7 +164,7 @@ fn launches() {
         (refusal(None, None, None, with([65536, 1, 1], [32, 1, 1])), "65536 blocks along x"),
         (refusal(None, None, None, with([1, 1, 1], [1, 1, 65])), "65 threads along z"),
         (refusal(None, None, None, with([1, 1, 1], [1024, 2, 1])), "1024"),
-        (refusal(None, None, None, Launch { consts: vec![(18, vec![0; 4])], ..one() }), "18"),
+        (refusal(None, None, None, one().consts(vec![(18, vec![0; 4])])), "18"),
     ];
     for (message, wanted) in cases {
         assert!(message.contains(wanted), "{message}, want {wanted}");

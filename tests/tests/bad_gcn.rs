@@ -17,7 +17,7 @@ fn options() -> ProgramOptions {
 }
 
 fn load(name: &str, kernel: &str) -> Program {
-    Program::load(&read(name), &ProgramOptions { kernel: Some(kernel.into()), ..options() }).unwrap()
+    Program::load(&read(name), &options().kernel(Some(kernel.into()))).unwrap()
 }
 
 fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
@@ -25,14 +25,14 @@ fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
 }
 
 fn launch(block: u32, args: Vec<Arg>) -> Launch {
-    Launch { grid: [1, 1, 1], block: [block, 1, 1], args, ..Launch::default() }
+    Launch::default().grid([1, 1, 1]).block([block, 1, 1]).args(args)
 }
 
 /// The message that both tiers give, or panics.
 #[track_caller]
 fn refused(program: &Program, launch: &Launch, message: &str) {
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
         let memory = engine.memory().unwrap();
         let error = engine.run(program, &memory, launch).expect_err("must be refused");
         assert_eq!(error.to_string(), message, "{tier:?}");
@@ -43,26 +43,21 @@ fn refused(program: &Program, launch: &Launch, message: &str) {
 #[test]
 fn programs_for_something_else() {
     let object = read("saxpy/fiji.co");
-    let chip = |chip: &str| ProgramOptions { chip: Some(chip.parse().unwrap()), ..options() };
-    let named = ProgramOptions { kernel: Some("saxpy".into()), ..chip("tahiti") };
+    let chip = |chip: &str| options().chip(Some(chip.parse().unwrap()));
+    let named = chip("tahiti").kernel(Some("saxpy".into()));
     assert_eq!(load_error(&object, &named), "code is for fiji, not tahiti");
     // The chips of a generation run the same code.
-    let same = ProgramOptions { kernel: Some("saxpy".into()), ..chip("tonga") };
+    let same = chip("tonga").kernel(Some("saxpy".into()));
     assert_eq!(Program::load(&object, &same).unwrap().name(), "saxpy");
     assert_eq!(
         load_error(&object, &options()),
         "there are several kernels and none is named; kernels: saxpy stencil5 bfs_step"
     );
     assert_eq!(load_error(&object, &ProgramOptions::new(Isa::Tesla)), "code is for gcn, not tesla");
-    let raw = |chip: &str, entry| ProgramOptions {
-        raw: true,
-        entry,
-        chip: Some(chip.parse().unwrap()),
-        ..options()
-    };
+    let raw = |chip: &str, entry| options().raw(true).entry(entry).chip(Some(chip.parse().unwrap()));
     let error = Isa::Gcn.chip("gfx1010").unwrap_err().to_string();
     assert!(error.starts_with("gcn has no chip gfx1010; chips: tahiti gfx600 "), "{error}");
-    let other = ProgramOptions { chip: Some("g80".parse().unwrap()), ..raw("fiji", 0) };
+    let other = raw("fiji", 0).chip(Some("g80".parse().unwrap()));
     assert_eq!(load_error(&[0; 8], &other), "code is for gcn, g80 is a chip of tesla");
     assert_eq!(load_error(&[0; 8], &raw("fiji", 8)), "entry 0x8 is no instruction of the 0x8 bytes of code");
     assert_eq!(load_error(&[0; 8], &raw("fiji", 2)), "entry 0x2 is no instruction of the 0x8 bytes of code");
@@ -120,9 +115,9 @@ fn launches_that_do_not_fit() {
         &launch(1025, args()),
         "launch: block [1025, 1, 1]: 1025 threads along x, allowed are 1 to 1024",
     );
-    let wide = Launch { block: [64, 32, 1], ..launch(1, args()) };
+    let wide = launch(1, args()).block([64, 32, 1]);
     refused(&saxpy, &wide, "launch: block [64, 32, 1] has 2048 threads, the chip allows 1024");
-    let huge = Launch { grid: [1 << 26, 1, 1], ..launch(64, args()) };
+    let huge = launch(64, args()).grid([1 << 26, 1, 1]);
     refused(
         &saxpy,
         &huge,
@@ -145,30 +140,24 @@ fn more_lds_than_there_is() {
         &launch(64, with(32513)),
         "launch: local_args needs 32769 bytes of shared memory, the chip has 32768",
     );
-    let dynamic = Launch { dynamic_shared: 65025, ..launch(64, with(256)) };
+    let dynamic = launch(64, with(256)).dynamic_shared(65025);
     refused(&fiji, &dynamic, "launch: local_args needs 65537 bytes of shared memory, the chip has 65536");
 }
 
 #[test]
 fn raw_code_has_no_arguments_and_few_registers() {
     let end = 0xbf81_0000_u32.to_le_bytes();
-    let raw = ProgramOptions {
-        raw: true,
-        chip: Some("vega10".parse().unwrap()),
-        registers: Some(4),
-        sgprs: Some(16),
-        ..options()
-    };
+    let raw = options().raw(true).chip(Some("vega10".parse().unwrap())).registers(Some(4)).sgprs(Some(16));
     let program = Program::load(&end, &raw).unwrap();
     refused(&program, &launch(64, vec![Arg::u32(1)]), "launch: arguments take 4 bytes, there is room for 0");
     for (name, message) in [
         ("v4", "launch: register v4: the program has no such register"),
         ("s16", "launch: register s16: the program has no such register"),
     ] {
-        let launch = Launch { registers: vec![(name.into(), vec![1])], ..launch(64, Vec::new()) };
+        let launch = launch(64, Vec::new()).registers(vec![(name.into(), vec![1])]);
         refused(&program, &launch, message);
     }
-    let beyond = Program::load(&end, &ProgramOptions { registers: Some(257), ..raw }).unwrap();
+    let beyond = Program::load(&end, &raw.registers(Some(257))).unwrap();
     refused(
         &beyond,
         &launch(64, Vec::new()),
@@ -185,7 +174,7 @@ fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
         .into_iter()
         .map(|tier| {
             // Damaged code may exchange values between lanes through memory.
-            let config = Config { tier, threads: 1, lockstep: true, ..Config::default() };
+            let config = Config::default().tier(tier).threads(1).lockstep(true);
             let engine = Engine::new(config).unwrap();
             let memory = engine.memory().unwrap();
             memory.map(Some(0x1_0000), 0x4000, Access::ReadWrite).unwrap();
@@ -212,9 +201,9 @@ fn random_words_are_run_without_harm_and_alike() {
         for _ in 0..40 {
             let mut code: Vec<u8> = (0..12).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect();
             code.extend(0xbf81_0000_u32.to_le_bytes());
-            let raw = ProgramOptions { raw: true, chip: Some(chip.parse().unwrap()), ..options() };
+            let raw = options().raw(true).chip(Some(chip.parse().unwrap()));
             let program = Program::load(&code, &raw).unwrap();
-            let launch = Launch { max_steps: 50, ..launch(64, Vec::new()) };
+            let launch = launch(64, Vec::new()).max_steps(50);
             run_alike(&program, &launch, &|| format!("{chip} {code:02x?}"));
         }
     }
@@ -246,7 +235,7 @@ fn damaged_kernels_are_refused_or_run_without_harm_and_alike() {
                 };
                 bad[place] ^= 1 << random.below(8);
             }
-            let named = ProgramOptions { kernel: Some(kernel.name.clone()), ..options() };
+            let named = options().kernel(Some(kernel.name.clone()));
             let Ok(program) = Program::load(&bad, &named) else { continue };
             let args =
                 program.image().params.clone().unwrap_or_else(|| vec![(0, 8), (8, 8), (16, 4), (20, 4)]);
@@ -256,7 +245,7 @@ fn damaged_kernels_are_refused_or_run_without_harm_and_alike() {
                 contents.resize(bytes as usize, 0);
                 Arg { bytes: contents, align: 1 << bytes.max(1).trailing_zeros().min(3), shared: None }
             };
-            let launch = Launch { max_steps: 400, ..launch(96, args.iter().map(arg).collect()) };
+            let launch = launch(96, args.iter().map(arg).collect()).max_steps(400);
             ran += 1;
             run_alike(&program, &launch, &|| format!("{} round {round}", Path::new(name).display()));
         }

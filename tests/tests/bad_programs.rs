@@ -32,8 +32,7 @@ fn options() -> ProgramOptions {
 
 fn raw(source: &str) -> Program {
     let code = assemble(source, Target::compute(Chip::G80)).unwrap_or_else(|e| panic!("{e}")).code;
-    Program::load(&code, &ProgramOptions { raw: true, chip: Some("g80".parse().unwrap()), ..options() })
-        .unwrap()
+    Program::load(&code, &options().raw(true).chip(Some("g80".parse().unwrap()))).unwrap()
 }
 
 fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
@@ -41,14 +40,14 @@ fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
 }
 
 fn launch(grid: [u32; 3], block: [u32; 3]) -> Launch {
-    Launch { grid, block, ..Launch::default() }
+    Launch::default().grid(grid).block(block)
 }
 
 /// The message that both tiers give, or panics.
 #[track_caller]
 fn refused(program: &Program, launch: &Launch, message: &str) {
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
         let memory = engine.memory().unwrap();
         let error = engine.run(program, &memory, launch).expect_err("must be refused");
         assert_eq!(error.to_string(), message, "{tier:?}");
@@ -57,7 +56,7 @@ fn refused(program: &Program, launch: &Launch, message: &str) {
 
 #[test]
 fn kernels_that_are_not_there() {
-    let named = |name: &str| ProgramOptions { kernel: Some(name.into()), ..options() };
+    let named = |name: &str| options().kernel(Some(name.into()));
     assert_eq!(
         load_error(TEXT.as_bytes(), &named("third")),
         "there is no kernel `third`; kernels: first second"
@@ -72,17 +71,17 @@ fn kernels_that_are_not_there() {
 #[test]
 fn files_that_are_no_programs() {
     assert_eq!(load_error(&[], &options()), "the file is empty");
-    let words = ProgramOptions { chip: Some("g80".parse().unwrap()), ..options() };
+    let words = options().chip(Some("g80".parse().unwrap()));
     assert_eq!(load_error(&[1, 2, 3], &words), "offset 0x3: raw code ends within a 32-bit word");
     assert_eq!(load_error(&[0; 8], &options()), "raw code needs a chip");
-    let chip = ProgramOptions { chip: Some("gf100".parse().unwrap()), ..options() };
+    let chip = options().chip(Some("gf100".parse().unwrap()));
     assert_eq!(load_error(&[0; 8], &chip), "code is for tesla, gf100 is a chip of fermi");
     assert_eq!(
         Isa::Tesla.chip("gf100").unwrap_err().to_string(),
         "tesla has no chip gf100; chips: g80 g84 g86 g92 g94 g96 g98 g200 mcp77 mcp79 gt215 gt216 gt218"
     );
     for entry in [2, 8, 0xffff_fffc] {
-        let error = load_error(&[0; 8], &ProgramOptions { entry, ..words.clone() });
+        let error = load_error(&[0; 8], &words.clone().entry(entry));
         assert_eq!(error, format!("entry {entry:#x} is no instruction of the 0x8 bytes of code"));
     }
     let cut = &TEXT.as_bytes()[..TEXT.len() - 3];
@@ -101,10 +100,10 @@ fn damaged_containers_are_refused_or_run_without_harm() {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         (state >> 33) as usize % below
     };
-    let engine = Engine::new(Config { threads: 1, ..Config::default() }).unwrap();
-    let launch = Launch { max_steps: 100, ..launch([1, 1, 1], [32, 1, 1]) };
+    let engine = Engine::new(Config::default().threads(1)).unwrap();
+    let launch = launch([1, 1, 1], [32, 1, 1]).max_steps(100);
     let run = |bytes: &[u8]| {
-        let options = ProgramOptions { chip: Some("g200".parse().unwrap()), ..options() };
+        let options = options().chip(Some("g200".parse().unwrap()));
         if let Ok(program) = Program::load(bytes, &options) {
             let _ = engine.run(&program, &engine.memory().unwrap(), &launch);
         }
@@ -132,12 +131,12 @@ fn random_words_are_run_without_harm_and_alike() {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         (state >> 32) as u32
     };
-    let launch = Launch { max_steps: 50, ..launch([1, 1, 1], [64, 1, 1]) };
-    let engines = [Tier::Interp, Tier::Jit]
-        .map(|tier| Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap());
+    let launch = launch([1, 1, 1], [64, 1, 1]).max_steps(50);
+    let engines =
+        [Tier::Interp, Tier::Jit].map(|tier| Engine::new(Config::default().tier(tier).threads(1)).unwrap());
     for _ in 0..300 {
         let code: Vec<u8> = (0..24).flat_map(|_| random().to_le_bytes()).collect();
-        let options = ProgramOptions { raw: true, chip: Some("g200".parse().unwrap()), ..options() };
+        let options = options().raw(true).chip(Some("g200".parse().unwrap()));
         let program = Program::load(&code, &options).unwrap();
         let [interp, jit] = engines
             .each_ref()
@@ -158,7 +157,7 @@ fn grids_and_blocks_beyond_the_chip() {
     block([513, 1, 1], "launch: block [513, 1, 1]: 513 threads along x, allowed are 1 to 512");
     block([1, 1, 65], "launch: block [1, 1, 65]: 65 threads along z, allowed are 1 to 64");
     block([64, 16, 1], "launch: block [64, 16, 1] has 1024 threads, the chip allows 512");
-    let part = Launch { blocks: Some(2..5), ..launch([4, 1, 1], [32, 1, 1]) };
+    let part = launch([4, 1, 1], [32, 1, 1]).blocks(Some(2..5));
     refused(&program, &part, "launch: blocks 2..5 of a grid of 4");
 }
 
@@ -166,7 +165,7 @@ fn grids_and_blocks_beyond_the_chip() {
 fn arguments_that_do_not_fit_the_kernel() {
     // The container says what the parameters are: a pointer and a word.
     let program = Program::load(&cubin(&Cubin::example()), &options()).unwrap();
-    let with = |args: Vec<Arg>| Launch { args, ..launch([1, 1, 1], [32, 1, 1]) };
+    let with = |args: Vec<Arg>| launch([1, 1, 1], [32, 1, 1]).args(args);
     let wanted = program.image().params.clone().expect("the example has parameters");
     refused(
         &program,
@@ -198,7 +197,7 @@ fn arguments_that_do_not_fit_the_kernel() {
 fn registers_and_banks_that_are_not_there() {
     let program = raw("exit nop\n");
     let base = launch([1, 1, 1], [32, 1, 1]);
-    let registers = |name: &str, values| Launch { registers: vec![(name.into(), values)], ..base.clone() };
+    let registers = |name: &str, values| base.clone().registers(vec![(name.into(), values)]);
     refused(&program, &registers("q7", vec![1]), "launch: register q7: the program has no such register");
     refused(
         &program,
@@ -210,8 +209,8 @@ fn registers_and_banks_that_are_not_there() {
         &registers("r1", vec![1 << 32]),
         "launch: register r1: 0x100000000 has more than 32 bits",
     );
-    let bank = Launch { consts: vec![(18, vec![0])], ..base.clone() };
+    let bank = base.clone().consts(vec![(18, vec![0])]);
     refused(&program, &bank, "launch: const bank c18[]: there are 18, 0 to 17");
-    let capture = Launch { capture_registers: true, grid: [2, 1, 1], ..base };
+    let capture = base.capture_registers(true).grid([2, 1, 1]);
     refused(&program, &capture, "launch: registers can be captured of one warp only");
 }

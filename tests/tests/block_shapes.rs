@@ -86,7 +86,8 @@ impl Shape {
         self.block.iter().product()
     }
 
-    /// What tid.x, tid.y and tid.z count for in the number of a thread's partner, and what is added: squares are turned over, others rotated.
+    /// What tid.x, tid.y and tid.z count for in the number of a thread's partner, and what is added: squares are turned
+    /// over, others rotated.
     fn partners(&self) -> [u32; 4] {
         let [x, y, _] = self.block;
         if x == y { [x, 1, x * y, 0] } else { [1, x, x * y, (x + 1) % self.threads()] }
@@ -142,14 +143,12 @@ impl Shape {
     fn launch(&self, isa: Isa, shared_bytes: usize) -> Launch {
         let bytes = |words: Vec<u32>| words.into_iter().flat_map(u32::to_le_bytes).collect();
         let banks = if isa == Isa::Gcn { vec![] } else { vec![(CONSTANTS_BANK, words(2, TABLE_WORDS))] };
-        Launch {
-            grid: self.grid,
-            block: self.block,
-            args: self.args().map(Arg::u32).to_vec(),
-            consts: banks,
-            shared: bytes(self.shared(isa, shared_bytes)),
-            ..Launch::default()
-        }
+        Launch::default()
+            .grid(self.grid)
+            .block(self.block)
+            .args(self.args().map(Arg::u32).to_vec())
+            .consts(banks)
+            .shared(bytes(self.shared(isa, shared_bytes)))
     }
 }
 
@@ -195,18 +194,19 @@ impl Host {
 
 /// The interpreter, compiled code with one thread and with two, and one of the other ways.
 fn hosts(random: &mut SplitMix) -> Vec<Host> {
-    let jit = |threads, chunk_groups| Config { tier: Tier::Jit, threads, chunk_groups, ..Config::default() };
-    let checked = Config { checked_memory: true, ..jit(1, None) };
-    let auto = Config { tier: Tier::Auto, hot_after: Some(1), ..jit(2, None) };
+    let jit =
+        |threads, chunk_groups| Config::default().tier(Tier::Jit).threads(threads).chunk_groups(chunk_groups);
+    let checked = jit(1, None).checked_memory(true);
+    let auto = jit(2, None).tier(Tier::Auto).hot_after(Some(1));
     let others =
         [jit(1, Some(1)), jit(2, Some(2)), jit(1, Some(4)), jit(2, Some(8)), jit(1, Some(16)), checked, auto];
-    let interpreter = Config { tier: Tier::Interp, ..jit(1, None) };
+    let interpreter = jit(1, None).tier(Tier::Interp);
     let other = others[random.below(others.len() as u64) as usize].clone();
     [interpreter, jit(1, None), jit(2, None), other].map(Host::new).into()
 }
 
-/// Assembles the middle of a kernel, which is modelled by a function of it and the launch's arguments, and launches it with some shapes, one
-/// after the other; gives the share of compiled code where all is to be compiled.
+/// Assembles the middle of a kernel, which is modelled by a function of it and the launch's arguments, and launches it
+/// with some shapes, one after the other; gives the share of compiled code where all is to be compiled.
 fn check(
     random: &mut SplitMix,
     isa: Isa,

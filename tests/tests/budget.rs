@@ -32,8 +32,7 @@ fn load(sample: &Sample, budget: Budget, cancel: Option<&CancelToken>) -> Result
 }
 
 fn engine(tier: Tier, budget: Budget) -> Engine {
-    Engine::new(Config { threads: 1, tier, budget, hot_after: Some(1), ..Config::default() })
-        .expect("an engine")
+    Engine::new(Config::default().threads(1).tier(tier).budget(budget).hot_after(Some(1))).expect("an engine")
 }
 
 /// Runs a sample whose program is loaded without limits.

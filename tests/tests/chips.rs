@@ -12,23 +12,19 @@ use warpjit_runtime::{Config, Engine, FaultKind, Isa, Launch, Program, ProgramOp
 
 /// Runs raw code of one wave on a chip of that name, with some registers set, and gives what it did.
 fn run(chip: &str, code: &[u8], registers: &[(&str, u32)]) -> Report {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(Isa::Gcn.chip(chip).unwrap()),
-        registers: Some(8),
-        sgprs: Some(16),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(Isa::Gcn.chip(chip).unwrap()))
+        .registers(Some(8))
+        .sgprs(Some(16));
     let program = Program::load(code, &options).unwrap();
-    let launch = Launch {
-        grid: [1; 3],
-        block: [64, 1, 1],
-        registers: registers.iter().map(|&(name, value)| (name.into(), vec![value.into()])).collect(),
-        capture_registers: true,
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1; 3])
+        .block([64, 1, 1])
+        .registers(registers.iter().map(|&(name, value)| (name.into(), vec![value.into()])).collect())
+        .capture_registers(true);
     let run = |tier| {
-        let engine = Engine::new(Config { tier, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier)).unwrap();
         engine.run(&program, &engine.memory().unwrap(), &launch).unwrap()
     };
     let (interpreted, compiled) = (run(Tier::Interp), run(Tier::Jit));

@@ -35,12 +35,12 @@ static WAYS: LazyLock<Result<Vec<Way>, String>> = LazyLock::new(ways);
 fn ways() -> Result<Vec<Way>, String> {
     let only = std::env::var("WARPJIT_TIER").ok();
     let base = Config::default();
-    let interp = Config { tier: Tier::Interp, ..base.clone() };
-    let jit = Config { tier: Tier::Jit, chunk_groups: Some(2), threads: 1, ..base.clone() };
+    let interp = base.clone().tier(Tier::Interp);
+    let jit = base.clone().tier(Tier::Jit).chunk_groups(Some(2)).threads(1);
     let mut list = Vec::new();
     for threads in [1, 2] {
         // What is counted here is what compiled code must count.
-        list.push(("interpreter", Config { threads, count: true, ..interp.clone() }));
+        list.push(("interpreter", interp.clone().threads(threads).count(true)));
         // Threads and widths have little to do with each other.
         let widths: &[_] = if threads == 1 {
             &[Some(0), Some(1), Some(2), Some(4), Some(8), None]
@@ -48,21 +48,18 @@ fn ways() -> Result<Vec<Way>, String> {
             &[Some(2), None]
         };
         for &chunk_groups in widths {
-            list.push(("compiled", Config { threads, chunk_groups, ..jit.clone() }));
+            list.push(("compiled", jit.clone().threads(threads).chunk_groups(chunk_groups)));
         }
     }
-    list.push(("compiled for AVX2", Config { host: HostLevel::Avx2, chunk_groups: None, ..jit.clone() }));
-    list.push(("compiled for SSE4.1", Config { host: HostLevel::Sse41, ..jit.clone() }));
-    list.push((
-        "compiled with checks and counts",
-        Config { checked_memory: true, count: true, ..jit.clone() },
-    ));
-    let counting = Config { count: true, chunk_groups: None, ..jit.clone() };
-    list.push(("compiled for AVX2 with counts", Config { host: HostLevel::Avx2, ..counting.clone() }));
+    list.push(("compiled for AVX2", jit.clone().host(HostLevel::Avx2).chunk_groups(None)));
+    list.push(("compiled for SSE4.1", jit.clone().host(HostLevel::Sse41)));
+    list.push(("compiled with checks and counts", jit.clone().checked_memory(true).count(true)));
+    let counting = jit.clone().count(true).chunk_groups(None);
+    list.push(("compiled for AVX2 with counts", counting.clone().host(HostLevel::Avx2)));
     list.push(("compiled with counts", counting));
-    list.push(("compiled in lock step", Config { lockstep: true, ..jit.clone() }));
-    let mixed = Config { tier: Tier::Auto, hot_after: Some(0), ..base };
-    list.push(("mixed with counts", Config { count: true, threads: 1, ..mixed.clone() }));
+    list.push(("compiled in lock step", jit.clone().lockstep(true)));
+    let mixed = base.tier(Tier::Auto).hot_after(Some(0));
+    list.push(("mixed with counts", mixed.clone().count(true).threads(1)));
     list.push(("mixed", mixed));
     let mut ways = Vec::new();
     for (name, config) in list {

@@ -18,7 +18,8 @@ fn engines() -> Vec<(String, Engine)> {
     ];
     let engine = |(tier, host, chunk_groups)| {
         let numerics = Numerics::Fast;
-        let config = Config { tier, host, chunk_groups, numerics, threads: 1, ..Config::default() };
+        let config =
+            Config::default().tier(tier).host(host).chunk_groups(chunk_groups).numerics(numerics).threads(1);
         (format!("{tier:?} {host:?} chunk {chunk_groups:?}"), Engine::new(config).unwrap())
     };
     kinds.into_iter().map(engine).collect()
@@ -73,7 +74,8 @@ fn programs_leave_the_same_bits() {
     assert!(compared > 70, "{compared}");
 }
 
-/// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities, NaNs that signal and do not.
+/// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities,
+/// NaNs that signal and do not.
 fn numbers() -> Vec<u32> {
     let list = [
         0,
@@ -135,19 +137,14 @@ fn run(engine: &Engine, program: &Program, isa: Isa, operands: &[[u32; 3]]) -> V
         let column = |n: usize| operands.iter().map(move |operands| operands[n]);
         let lanes = operands.len() as u32;
         let memory = engine.memory().unwrap();
-        let mut launch = Launch { grid: [1; 3], block: [lanes, 1, 1], ..Launch::default() };
+        let mut launch = Launch::default().grid([1; 3]).block([lanes, 1, 1]);
         if isa == Isa::Gcn {
             let registers = (0..3).map(|n| {
                 let mut values: Vec<u64> = column(n).map(u64::from).collect();
                 values.resize(64, 0);
                 (format!("v{}", n + 4), values)
             });
-            launch = Launch {
-                block: [64, 1, 1],
-                registers: registers.collect(),
-                capture_registers: true,
-                ..launch
-            };
+            launch = launch.block([64, 1, 1]).registers(registers.collect()).capture_registers(true);
         } else {
             for n in 0..5 {
                 let at = memory.map(None, 256, Access::ReadWrite).unwrap();

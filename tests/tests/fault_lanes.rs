@@ -157,13 +157,11 @@ impl Case {
              s_endpgm\n"
         );
         let code = gcn::assemble(&text, gcn::Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some("gfx900".parse().unwrap()),
-            registers: Some(12),
-            sgprs: Some(16),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some("gfx900".parse().unwrap()))
+            .registers(Some(12))
+            .sgprs(Some(16));
         Program::load(&code, &options).unwrap()
     }
 
@@ -253,15 +251,11 @@ fn cases() -> Vec<Case> {
 }
 
 fn engines() -> Vec<(String, Engine)> {
-    let jit = |host, chunk_groups, checked_memory| Config {
-        tier: Tier::Jit,
-        host,
-        chunk_groups,
-        checked_memory,
-        ..Config::default()
+    let jit = |host, chunk_groups, checked_memory| {
+        Config::default().tier(Tier::Jit).host(host).chunk_groups(chunk_groups).checked_memory(checked_memory)
     };
     let configs = [
-        Config { tier: Tier::Interp, ..Config::default() },
+        Config::default().tier(Tier::Interp),
         jit(HostLevel::Native, None, false),
         jit(HostLevel::Native, Some(1), false),
         jit(HostLevel::Native, Some(4), false),
@@ -272,7 +266,7 @@ fn engines() -> Vec<(String, Engine)> {
     let engine = |config: Config| {
         let Config { tier, host, chunk_groups, checked_memory, .. } = config;
         let name = format!("{tier:?} {host:?} chunk {chunk_groups:?} checked {checked_memory}");
-        (name, Engine::new(Config { threads: 1, ..config }).unwrap())
+        (name, Engine::new(config.threads(1)).unwrap())
     };
     configs.into_iter().map(engine).collect()
 }
@@ -286,9 +280,9 @@ fn run(engine: &Engine, program: &Program, case: Case, addresses: &[u64], flags:
     }
     memory.map(Some(case.origin + WRITABLE), PAGE, Access::ReadWrite).unwrap();
     memory.map(Some(case.origin + READABLE), PAGE, Access::ReadOnly).unwrap();
-    let launch = Launch { grid: [1; 3], block: [case.lanes(), 1, 1], ..Launch::default() };
+    let launch = Launch::default().grid([1; 3]).block([case.lanes(), 1, 1]);
     let args = if case.isa == Isa::Gcn { Vec::new() } else { vec![Arg::u32(0)] };
-    engine.run(program, &memory, &Launch { args, ..launch }).unwrap().fault
+    engine.run(program, &memory, &launch.args(args)).unwrap().fault
 }
 
 #[test]

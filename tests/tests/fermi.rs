@@ -51,8 +51,7 @@ fn third_party_cubins_load_and_lift(cubins: Cubins) {
             for pc in (0..kernel.code.len() as u32).step_by(8) {
                 assert!(decode(&kernel.code, pc, chip).is_ok(), "{name}: {} at {pc:#x}", kernel.name);
             }
-            let options =
-                ProgramOptions { kernel: Some(kernel.name.clone()), ..ProgramOptions::new(Isa::Fermi) };
+            let options = ProgramOptions::new(Isa::Fermi).kernel(Some(kernel.name.clone()));
             let loaded = Program::load(&bytes, &options);
             assert!(loaded.is_ok(), "{name}: {}: {:?}", kernel.name, loaded.err());
         }
@@ -74,8 +73,7 @@ fn damaged_cubins_are_errors(cubins: Cubins) {
             }
         }
         // No panic, whatever comes out; what loads can be lifted.
-        let options =
-            ProgramOptions { chip: Some("gf100".parse().unwrap()), ..ProgramOptions::new(Isa::Fermi) };
+        let options = ProgramOptions::new(Isa::Fermi).chip(Some("gf100".parse().unwrap()));
         let _ = Program::load(&bytes, &options);
     }
 }

@@ -11,7 +11,7 @@ const WORD: u32 = 1;
 const IMMEDIATE: u32 = 5;
 
 fn options(kernel: Option<&str>) -> ProgramOptions {
-    ProgramOptions { kernel: kernel.map(str::to_owned), ..ProgramOptions::new(Isa::Fermi) }
+    ProgramOptions::new(Isa::Fermi).kernel(kernel.map(str::to_owned))
 }
 
 /// Runs one kernel of a file with the threads of `setup` and a buffer as its parameter.
@@ -202,7 +202,7 @@ fn hints_that_are_wrong() {
     older.capability = 20;
     assert_eq!(outcome(&older, Chip::Gf100), Err("Illegal at 0x0".into()));
     // The container's family stands against the one asked for.
-    let other = ProgramOptions { chip: Some("gk104".parse().unwrap()), ..options(None) };
+    let other = options(None).chip(Some("gk104".parse().unwrap()));
     let refused = Program::load(&older.bytes(), &other).unwrap_err().to_string();
     assert!(refused.contains("gf100") && refused.contains("gk104"), "{refused}");
 }

@@ -239,22 +239,16 @@ const OUT: (u64, u64) = (0x10000, 0x10000);
 
 fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<String, Failed> {
     let code = tesla::assemble(input, target(chip)?)?.code;
-    let options =
-        ProgramOptions { raw: true, chip: Some(chip.parse().unwrap()), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions::new(Isa::Tesla).raw(true).chip(Some(chip.parse().unwrap()));
     let program = Program::load(&code, &options)?;
-    let launch = Launch {
-        grid: [1; 3],
-        block: [threads, 1, 1],
-        max_steps: 100_000,
-        capture_registers: true,
-        ..Launch::default()
-    };
-    let jit = |groups| Config { tier: Tier::Jit, chunk_groups: Some(groups), ..Config::default() };
-    let interp = Config { tier: Tier::Interp, ..Config::default() };
+    let launch =
+        Launch::default().grid([1; 3]).block([threads, 1, 1]).max_steps(100_000).capture_registers(true);
+    let jit = |groups| Config::default().tier(Tier::Jit).chunk_groups(Some(groups));
+    let interp = Config::default().tier(Tier::Interp);
     let mut wanted: Option<String> = None;
     for config in [interp, jit(1), jit(2), jit(4)] {
         let name = format!("{:?} {:?}", config.tier, config.chunk_groups);
-        let engine = Engine::new(Config { threads: 1, ..config })?;
+        let engine = Engine::new(config.threads(1))?;
         let memory = engine.memory()?;
         memory.map(Some(OUT.0), OUT.1, Access::ReadWrite)?;
         let report = engine.run(&program, &memory, &launch)?;

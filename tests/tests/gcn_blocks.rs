@@ -14,7 +14,7 @@ fn kernels() -> [(&'static str, Program); 3] {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/blocks/fiji.co");
     let bytes = std::fs::read(file).unwrap();
     ["copy", "neighbours", "tiles"].map(|name| {
-        let options = ProgramOptions { kernel: Some(name.into()), ..ProgramOptions::new(Isa::Gcn) };
+        let options = ProgramOptions::new(Isa::Gcn).kernel(Some(name.into()));
         (name, Program::load(&bytes, &options).unwrap())
     })
 }
@@ -34,12 +34,11 @@ fn run(
         place
     });
     let [from, to] = images.map(|place| Arg::u64(place + 4 * FIRST as u64));
-    let launch = Launch {
-        grid: [GRID[0], GRID[1], 1],
-        block: [block[0], block[1], 1],
-        args: vec![from, to, Arg::u32(pitch as u32)],
-        ..Launch::default()
-    };
+    let launch = Launch::default().grid([GRID[0], GRID[1], 1]).block([block[0], block[1], 1]).args(vec![
+        from,
+        to,
+        Arg::u32(pitch as u32),
+    ]);
     let report = engine.run(program, &memory, &launch).unwrap();
     if let Some(fault) = report.fault {
         return Err(fault);

@@ -61,16 +61,15 @@ fn run(
     out_bytes: usize,
     args: impl Fn(u64, u64) -> Vec<Arg>,
 ) -> Vec<u8> {
-    let options = ProgramOptions { kernel: Some(kernel.into()), ..ProgramOptions::new(Isa::Gcn) };
+    let options = ProgramOptions::new(Isa::Gcn).kernel(Some(kernel.into()));
     let program = Program::load(object, &options).unwrap_or_else(|error| panic!("{kernel}: {error}"));
-    let engine = Engine::new(Config { tier, threads: 2, ..Config::default() }).unwrap();
+    let engine = Engine::new(Config::default().tier(tier).threads(2)).unwrap();
     let memory = engine.memory().unwrap();
     let from = memory.map(None, input.len().max(1) as u64, Access::ReadOnly).unwrap();
     memory.write(from, input).unwrap();
     let to = memory.map(None, out_bytes as u64, Access::ReadWrite).unwrap();
     let (blocks, threads) = shape;
-    let launch =
-        Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], args: args(from, to), ..Launch::default() };
+    let launch = Launch::default().grid([blocks, 1, 1]).block([threads, 1, 1]).args(args(from, to));
     let report = engine.run(&program, &memory, &launch).unwrap();
     assert_eq!(report.fault, None, "{kernel}");
     let mut out = vec![0; out_bytes];

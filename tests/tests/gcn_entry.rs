@@ -27,15 +27,15 @@ const SCALARS: usize = 24;
 
 /// All ways to run.
 fn ways() -> Vec<Config> {
-    let base = |tier| Config { tier, threads: 1, ..Config::default() };
+    let base = |tier| Config::default().tier(tier).threads(1);
     vec![
         base(Tier::Interp),
-        Config { threads: 2, ..base(Tier::Interp) },
+        base(Tier::Interp).threads(2),
         base(Tier::Jit),
-        Config { threads: 5, ..base(Tier::Jit) },
-        Config { host: HostLevel::Avx2, ..base(Tier::Jit) },
-        Config { chunk_groups: Some(4), ..base(Tier::Jit) },
-        Config { hot_after: Some(0), ..base(Tier::Auto) },
+        base(Tier::Jit).threads(5),
+        base(Tier::Jit).host(HostLevel::Avx2),
+        base(Tier::Jit).chunk_groups(Some(4)),
+        base(Tier::Auto).hot_after(Some(0)),
     ]
 }
 
@@ -186,26 +186,22 @@ impl Setting {
 
     fn program(&self, source: &str) -> Program {
         let code = assemble(source, self.generation).unwrap_or_else(|e| panic!("{e}\n{source}")).code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(self.generation.into()),
-            rsrc1: Some(self.rsrc1),
-            rsrc2: Some(self.rsrc2),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(self.generation.into()))
+            .rsrc1(Some(self.rsrc1))
+            .rsrc2(Some(self.rsrc2));
         Program::load(&code, &options).unwrap()
     }
 
     fn launch(&self) -> Launch {
-        Launch {
-            grid: self.grid,
-            block: self.block,
-            grid_start: self.start,
-            last_block: self.last,
-            user_data: self.user_data.clone(),
-            scratch_ring: Some(self.ring),
-            ..Launch::default()
-        }
+        Launch::default()
+            .grid(self.grid)
+            .block(self.block)
+            .grid_start(self.start)
+            .last_block(self.last)
+            .user_data(self.user_data.clone())
+            .scratch_ring(Some(self.ring))
     }
 
     /// Runs the dump in one way and gives what waves found.
@@ -337,7 +333,7 @@ fn ranges_of_blocks_keep_their_sizes() {
     };
     for range in [0..12, 1..5, 2..3, 5..12, 4..4] {
         let program = setting.program(&dump());
-        let launch = Launch { blocks: Some(range.start as u64..range.end as u64), ..setting.launch() };
+        let launch = setting.launch().blocks(Some(range.start as u64..range.end as u64));
         for config in ways() {
             let bytes = run(&program, &launch, config).unwrap();
             let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -423,27 +419,22 @@ fn user_data_of_a_launch() {
     // A program of which nothing is said takes none.
     let code = assemble("s_endpgm\n", setting.generation).unwrap().code;
     let chip = Some(setting.generation.into());
-    let program =
-        Program::load(&code, &ProgramOptions { raw: true, chip, ..ProgramOptions::new(Isa::Gcn) }).unwrap();
+    let program = Program::load(&code, &ProgramOptions::new(Isa::Gcn).raw(true).chip(chip)).unwrap();
     let error = run(&program, &setting.launch(), Config::default()).unwrap_err();
     assert_eq!(error, "launch: 7 words of user data, the program takes 0");
 }
 
 #[test]
 fn what_takes_no_rsrc() {
-    let options = |isa, chip: &str| ProgramOptions {
-        raw: true,
-        chip: Some(chip.parse().unwrap()),
-        rsrc1: Some(0),
-        rsrc2: Some(0),
-        ..ProgramOptions::new(isa)
+    let options = |isa, chip: &str| {
+        ProgramOptions::new(isa).raw(true).chip(Some(chip.parse().unwrap())).rsrc1(Some(0)).rsrc2(Some(0))
     };
     for (isa, chip) in [(Isa::Tesla, "g80"), (Isa::Fermi, "gf100")] {
         let error = Program::load(&[0; 8], &options(isa, chip)).unwrap_err().to_string();
         assert_eq!(error, "rsrc1 and rsrc2 are for raw code of gcn only");
     }
     let object = std::fs::read(format!("{}/corpus/gcn/saxpy/fiji.co", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let options = ProgramOptions { raw: false, ..options(Isa::Gcn, "fiji") };
+    let options = options(Isa::Gcn, "fiji").raw(false);
     let error = Program::load(&object, &options).unwrap_err().to_string();
     assert_eq!(error, "rsrc1 and rsrc2 are for raw code of gcn only");
 }
@@ -567,7 +558,7 @@ fn blocks_that_wait_for_each_other_find_room() {
         setting.block = [200, 1, 1];
         let error = run(&program, &setting.launch(), Config::default()).unwrap_err();
         assert_eq!(error, "launch: the scratch ring has room for 2 warps, a block has 4");
-        let launch = Launch { scratch_ring: None, ..setting.launch() };
+        let launch = setting.launch().scratch_ring(None);
         let error = run(&program, &launch, Config::default()).unwrap_err();
         assert_eq!(error, "launch: the program uses scratch: the launch has to say how it is shared out");
     }
@@ -581,7 +572,7 @@ fn full_rings_end_with_their_launch() {
         let engine = Engine::new(config).unwrap();
         let memory = engine.memory().unwrap();
         memory.map(Some(OUT), OUT_BYTES as u64, Access::ReadWrite).unwrap();
-        let launch = Launch { cancel, ..setting.launch() };
+        let launch = setting.launch().cancel(cancel);
         engine.run(&setting.program(source), &memory, &launch).unwrap()
     };
     for config in ways() {
@@ -622,12 +613,7 @@ fn workgroup_info_of_a_code_object() {
     object[256 + 52 + 1] |= 4;
     let program = Program::load(&object, &ProgramOptions::new(Isa::Gcn)).unwrap();
     for (threads, waves) in [(64, 1), (130, 3), (256, 4)] {
-        let launch = Launch {
-            grid: [60, 1, 1],
-            block: [threads, 1, 1],
-            args: vec![Arg::u64(OUT)],
-            ..Launch::default()
-        };
+        let launch = Launch::default().grid([60, 1, 1]).block([threads, 1, 1]).args(vec![Arg::u64(OUT)]);
         for config in ways() {
             let tier = config.tier;
             let bytes = run(&program, &launch, config).unwrap();
@@ -650,7 +636,7 @@ fn workgroup_info_of_a_code_object() {
 /// Registers with any bits set load, or are refused; so do launches of any size with them. Nothing panics.
 #[test]
 fn registers_of_all_kinds_do_no_harm() {
-    let engine = Engine::new(Config { tier: Tier::Interp, threads: 1, ..Config::default() }).unwrap();
+    let engine = Engine::new(Config::default().tier(Tier::Interp).threads(1)).unwrap();
     let memory = engine.memory().unwrap();
     let mut random = SplitMix::new(9);
     let (mut loaded, mut ran) = (0, 0);
@@ -660,26 +646,22 @@ fn registers_of_all_kinds_do_no_harm() {
         // Fewer bits now and then, so that some can be had.
         let mask = if random.one_in(2) { random.bits() & random.bits() } else { u64::MAX };
         let (rsrc1, rsrc2) = ((bits & mask) as u32, (bits >> 32 & mask >> 32) as u32);
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(generation.into()),
-            rsrc1: Some(rsrc1),
-            rsrc2: Some(rsrc2),
-            local: random.one_in(2).then_some(random.bits() as u32 >> random.below(32)),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(generation.into()))
+            .rsrc1(Some(rsrc1))
+            .rsrc2(Some(rsrc2))
+            .local(random.one_in(2).then_some(random.bits() as u32 >> random.below(32)));
         let Ok(program) = Program::load(&0xbf81_0000u32.to_le_bytes(), &options) else { continue };
         loaded += 1;
-        let launch = Launch {
-            grid: [1 + random.below(3) as u32, 1, 1],
-            block: [1 + random.below(1100) as u32, 1, 1],
-            user_data: vec![7; random.below(18) as usize],
-            scratch_ring: random.one_in(2).then(|| WarpRing {
+        let launch = Launch::default()
+            .grid([1 + random.below(3) as u32, 1, 1])
+            .block([1 + random.below(1100) as u32, 1, 1])
+            .user_data(vec![7; random.below(18) as usize])
+            .scratch_ring(random.one_in(2).then(|| WarpRing {
                 warps: random.below(40) as u32,
                 warp_bytes: random.bits() as u32 >> (bits >> 60),
-            }),
-            ..Launch::default()
-        };
+            }));
         ran += u32::from(engine.run(&program, &memory, &launch).is_ok_and(|report| report.fault.is_none()));
     }
     assert!(loaded > 100 && ran > 30, "{loaded} {ran}");

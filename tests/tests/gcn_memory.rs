@@ -24,24 +24,20 @@ fn reduced(case: &MemoryCase) -> MemoryCase {
 }
 
 fn run(case: &MemoryCase, tier: Tier, host: HostLevel, groups: Option<u8>, start: u64) -> (Report, Vec<u8>) {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(case.generation.into()),
-        registers: Some(VGPRS),
-        shared: Some(LDS_BYTES),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(case.generation.into()))
+        .registers(Some(VGPRS))
+        .shared(Some(LDS_BYTES));
     let program = Program::load(&case.code(), &options).expect("random code is code");
-    let launch = Launch {
-        grid: [1; 3],
-        block: [64, 1, 1],
-        registers: case.registers_for(start),
-        capture_registers: true,
-        capture_shared: true,
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1; 3])
+        .block([64, 1, 1])
+        .registers(case.registers_for(start))
+        .capture_registers(true)
+        .capture_shared(true);
     // Lanes meet in memory: their order is that of the hardware only in lock step.
-    let config = Config { tier, host, chunk_groups: groups, threads: 1, lockstep: true, ..Config::default() };
+    let config = Config::default().tier(tier).host(host).chunk_groups(groups).threads(1).lockstep(true);
     let engine = Engine::new(config).expect("a config that exists");
     let memory = engine.memory().expect("there is address space");
     memory.map(Some(start), BYTES, Access::ReadWrite).expect("the address is free");

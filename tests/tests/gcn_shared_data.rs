@@ -24,7 +24,7 @@ const PROLOGUE: &str = "
 fn run(source: &str, generations: &[Generation], blocks: u32, check: impl Fn(&Report, &[u32])) {
     for &generation in generations {
         for (tier, threads) in [(Tier::Interp, 1), (Tier::Interp, 2), (Tier::Jit, 1), (Tier::Jit, 2)] {
-            run_once(source, generation, blocks, Config { tier, threads, ..Config::default() }, &check);
+            run_once(source, generation, blocks, Config::default().tier(tier).threads(threads), &check);
         }
     }
 }
@@ -38,13 +38,12 @@ fn run_once(
 ) {
     let code = assemble(&format!("{PROLOGUE}{source}"), generation).unwrap_or_else(|e| panic!("{e}")).code;
     let chip = Some(generation.into());
-    let options = ProgramOptions { raw: true, chip, ..ProgramOptions::new(Isa::Gcn) };
+    let options = ProgramOptions::new(Isa::Gcn).raw(true).chip(chip);
     let program = Program::load(&code, &options).unwrap();
     let engine = Engine::new(config).unwrap();
     let memory = engine.memory().unwrap();
     memory.map(Some(OUT), 4 * WORDS as u64, Access::ReadWrite).unwrap();
-    let launch =
-        Launch { grid: [blocks, 1, 1], block: [64, 1, 1], max_steps: MOST_STEPS, ..Launch::default() };
+    let launch = Launch::default().grid([blocks, 1, 1]).block([64, 1, 1]).max_steps(MOST_STEPS);
     // Every launch has a data share of its own.
     engine.run(&program, &memory, &launch).unwrap();
     memory.write(OUT, &[0; 4 * WORDS]).unwrap();
@@ -213,7 +212,7 @@ fn waiters_are_released() {
     ";
     for generation in [Generation::Gfx7, Generation::Gfx8, Generation::Gfx9] {
         for tier in [Tier::Interp, Tier::Jit] {
-            let config = Config { tier, threads: 1, ..Config::default() };
+            let config = Config::default().tier(tier).threads(1);
             run_once(source, generation, 5, config, &|report: &Report, words: &[u32]| {
                 fine(report);
                 assert_eq!(words[..6], [1, 1, 1, 1, 1, 0]);

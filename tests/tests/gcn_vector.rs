@@ -17,22 +17,18 @@ fn run(
     host: HostLevel,
     groups: Option<u8>,
 ) -> (BTreeMap<String, Vec<u64>>, f64) {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(case.generation.into()),
-        registers: Some(REGISTERS),
-        sgprs: Some(REGISTERS + 8),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(case.generation.into()))
+        .registers(Some(REGISTERS))
+        .sgprs(Some(REGISTERS + 8));
     let program = Program::load(&case.code, &options).expect("random code is code");
-    let launch = Launch {
-        grid: [1; 3],
-        block: [64, 1, 1],
-        registers: case.registers.clone(),
-        capture_registers: true,
-        ..Launch::default()
-    };
-    let config = Config { tier, host, chunk_groups: groups, threads: 1, ..Config::default() };
+    let launch = Launch::default()
+        .grid([1; 3])
+        .block([64, 1, 1])
+        .registers(case.registers.clone())
+        .capture_registers(true);
+    let config = Config::default().tier(tier).host(host).chunk_groups(groups).threads(1);
     let engine = Engine::new(config).expect("a config that exists");
     let memory = Memory::new().expect("there is address space");
     let report = engine.run(&program, &memory, &launch).expect("the launch is right");

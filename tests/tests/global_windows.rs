@@ -31,7 +31,7 @@ fn holds(source: &str, expects: &str) {
     let guest = guest(source, expects);
     let outcome = guest.run_everywhere();
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.to_text(false));
-    let compiled = guest.run(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).unwrap();
+    let compiled = guest.run(Config::default().tier(Tier::Jit).threads(1)).unwrap();
     assert_eq!(compiled.stats.tiers.interpreted, 0.0, "the interpreter has run it");
 }
 
@@ -180,11 +180,7 @@ fn what_memory_refuses_faults_at_the_address_in_the_window() {
             let more = if load { second } else { "" };
             let source = format!("{LANES}{addresses}\n{more}{access}\nexit nop\n");
             let code = assemble(&source, Target::compute(Chip::G84)).expect("assembles").code;
-            let options = ProgramOptions {
-                raw: true,
-                chip: Some("g84".parse().unwrap()),
-                ..ProgramOptions::new(Isa::Tesla)
-            };
+            let options = ProgramOptions::new(Isa::Tesla).raw(true).chip(Some("g84".parse().unwrap()));
             let program = Program::load(&code, &options).expect("loads");
             for (name, engine) in interpreter_and_compiled() {
                 let memory = engine.memory().expect("memory");
@@ -193,8 +189,7 @@ fn what_memory_refuses_faults_at_the_address_in_the_window() {
                 // The picture's second launch begins where nothing is.
                 let start = if load && mode != GlobalMode::Linear { START + 8192 } else { START };
                 let window = GlobalSpace { index: 5, address: start, bytes: 3 * 4096, mode };
-                let launch =
-                    Launch { grid: [1, 1, 1], block: [32, 1, 1], globals: vec![window], ..Launch::default() };
+                let launch = Launch::default().grid([1, 1, 1]).block([32, 1, 1]).globals(vec![window]);
                 let report = engine.run(&program, &memory, &launch).expect("runs");
                 let fault = report.fault.expect("faults").to_string();
                 assert!(fault.ends_with(text), "{name}, {mode:?}: {fault}, want {text}");

@@ -164,8 +164,8 @@ fn runs_of_no_addresses() {
     }
 }
 
-/// Blocks of some lines, so many threads in each: a thread takes the one, two or four `words` at `start` plus its place in rows of `pitch` words,
-/// and adds one to the first.
+/// Blocks of some lines, so many threads in each: a thread takes the one, two or four `words` at `start` plus its place
+/// in rows of `pitch` words, and adds one to the first.
 #[derive(Clone, Copy, Debug)]
 struct Lines {
     /// Tesla's addresses have 32 bits; there, threads are skipped by `tid.x`, and pitches have 16 bits.

@@ -28,7 +28,7 @@ fn mismatches(source: &str, launch: &str, text: &str) {
 /// A test that cannot fail is none: with one bit changed, no expectation of the corpus holds.
 #[test]
 fn every_expectation_of_the_corpus_can_fail() {
-    let engine = Engine::new(Config { tier: Tier::Interp, threads: 1, ..Config::default() }).unwrap();
+    let engine = Engine::new(Config::default().tier(Tier::Interp).threads(1)).unwrap();
     let mut changed = 0;
     for case in corpus::tesla().unwrap() {
         let mut file = case.load().unwrap();
@@ -65,7 +65,7 @@ fn special_functions_are_exact() {
     let exact = ExpectBuffer { buffer, offset: 0, data, unit: Unit::U32, max_ulp: 0, max_abs: 0.0 };
     file.expects = vec![Expect::Buffer(exact)];
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
         let mut session = Session::new(&file, &engine).unwrap();
         let report = session.run().unwrap();
         let outcome = session.check(report).unwrap();
@@ -255,23 +255,19 @@ fn what_a_launch_maps_for_itself_is_not_there_for_others() {
         "long mov b32 $r6 0x10000000\nlong mov b32 $r7 0xf\nlong ld b32 $r4 ca g[$r6d]\nlong exit",
         warpjit_frontend::fermi::Chip::Gf100,
     );
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some("gf100".parse().unwrap()),
-        registers: Some(16),
-        ..ProgramOptions::new(Isa::Fermi)
-    };
+    let options =
+        ProgramOptions::new(Isa::Fermi).raw(true).chip(Some("gf100".parse().unwrap())).registers(Some(16));
     let wild = Program::load(&code, &options).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).unwrap();
         let memory = engine.memory().unwrap();
         let buffers: Vec<u64> = (0..3).map(|_| memory.map(None, 4096, Access::ReadWrite).unwrap()).collect();
         let args = buffers.iter().map(|&b| Arg::u64(b)).chain([Arg::u32(4), Arg::u32(256)]).collect();
-        let fft = Launch { grid: [2, 1, 1], block: [64, 1, 1], args, ..Launch::default() };
+        let fft = Launch::default().grid([2, 1, 1]).block([64, 1, 1]).args(args);
         for _ in 0..2 {
             assert_eq!(engine.run(&gcn, &memory, &fft).unwrap().fault, None, "{tier:?}");
             assert_eq!(memory.buffers().count(), 3);
-            let one = Launch { grid: [1; 3], block: [32, 1, 1], ..Launch::default() };
+            let one = Launch::default().grid([1; 3]).block([32, 1, 1]);
             let fault = engine.run(&wild, &memory, &one).unwrap().fault.expect("a fault");
             assert_eq!((fault.pc, fault.address), (0x10, Some(0xf_1000_0000)), "{tier:?}");
         }
@@ -283,24 +279,17 @@ fn what_a_launch_maps_for_itself_is_not_there_for_others() {
 fn the_largest_grids_are_cancelled() {
     let code =
         warpjit_frontend::gcn::assemble("s_endpgm\n", warpjit_frontend::gcn::Generation::Gfx9).unwrap().code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some("vega10".parse().unwrap()),
-        rsrc1: Some(0x2c_0043),
-        rsrc2: Some(0x8c),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some("vega10".parse().unwrap()))
+        .rsrc1(Some(0x2c_0043))
+        .rsrc2(Some(0x8c));
     let program = Program::load(&code, &options).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config { tier, threads: 2, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).threads(2)).unwrap();
         let memory = engine.memory().unwrap();
         let token = CancelToken::new();
-        let launch = Launch {
-            grid: [u32::MAX; 3],
-            block: [64, 1, 1],
-            cancel: Some(token.clone()),
-            ..Launch::default()
-        };
+        let launch = Launch::default().grid([u32::MAX; 3]).block([64, 1, 1]).cancel(Some(token.clone()));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(std::time::Duration::from_millis(50));
@@ -312,7 +301,7 @@ fn the_largest_grids_are_cancelled() {
                 Err(error) => assert!(error.to_string().contains("grid"), "{error}"),
             }
         });
-        let launch = Launch { grid: [u32::MAX, 1 << 20, 1], cancel: Some(CancelToken::new()), ..launch };
+        let launch = launch.grid([u32::MAX, 1 << 20, 1]).cancel(Some(CancelToken::new()));
         let token = launch.cancel.clone().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -14,7 +14,7 @@ use warpjit_tests::corpus::{self, Case};
 const NEVER: u64 = 1 << 40;
 
 fn engine(tier: Tier, host: HostLevel) -> Engine {
-    Engine::new(Config { tier, host, threads: 1, ..Config::default() }).unwrap()
+    Engine::new(Config::default().tier(tier).host(host).threads(1)).unwrap()
 }
 
 /// A file's launch with a limit; whether its expectations hold, and the report.
@@ -34,7 +34,8 @@ fn kernels() -> Vec<Case> {
 /// The interpreter first, then all that code may be cut for.
 fn engines() -> Vec<(String, Engine)> {
     let engine = |tier, host, lockstep, chunk_groups| {
-        let config = Config { tier, host, lockstep, chunk_groups, threads: 1, ..Config::default() };
+        let config =
+            Config::default().tier(tier).host(host).lockstep(lockstep).chunk_groups(chunk_groups).threads(1);
         (
             format!("{tier:?} {host:?} lockstep {lockstep} chunk {chunk_groups:?}"),
             Engine::new(config).unwrap(),
@@ -104,7 +105,7 @@ fn wide_stores_happen_whole_or_not_at_all() {
             let memory = engine.memory().unwrap();
             memory.map(Some(0x10000), 4096, Access::ReadWrite).unwrap();
             let args = if isa == Isa::Gcn { Vec::new() } else { vec![Arg::u32(0x10000)] };
-            let launch = Launch { grid: [1; 3], block: [lanes, 1, 1], args, max_steps, ..Launch::default() };
+            let launch = Launch::default().grid([1; 3]).block([lanes, 1, 1]).args(args).max_steps(max_steps);
             let report = engine.run(&program, &memory, &launch).unwrap();
             let mut bytes = vec![0; 4096];
             memory.read(0x10000, &mut bytes).unwrap();

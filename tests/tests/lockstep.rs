@@ -113,7 +113,7 @@ fn holds_in_step(source: &str, launch: &str) {
     let guest = Guest::new(source, launch);
     for tier in [Tier::Interp, Tier::Jit] {
         for chunk_groups in [1, 2, 4].map(Some) {
-            let config = Config { tier, chunk_groups, lockstep: true, threads: 1, ..Config::default() };
+            let config = Config::default().tier(tier).chunk_groups(chunk_groups).lockstep(true).threads(1);
             let outcome = guest.run(config).unwrap();
             let text = outcome.to_text(false);
             assert_eq!(outcome.status, Status::Ok, "{tier:?} {chunk_groups:?}: {text}\n{source}");
@@ -121,7 +121,8 @@ fn holds_in_step(source: &str, launch: &str) {
     }
 }
 
-/// A warp stores its words, then faults: in the same block of code, or behind a branch that no lane takes. The lanes of all chunks have stored.
+/// A warp stores its words, then faults: in the same block of code, or behind a branch that no lane takes. The lanes of
+/// all chunks have stored.
 #[test]
 fn all_lanes_have_stored_before_a_fault() {
     for end in ["trap\nexit nop\n", "set $c0 # e u32 $r0 $r2\n(lg $c0) bra #on\ntrap\non:\nexit nop\n"] {

@@ -32,24 +32,22 @@ fn kernel(rounds: u32) -> String {
 fn what_one_function_cannot_hold_is_compiled_in_parts() {
     const RESULTS: u64 = 0x1_0000;
     let code = assemble(&kernel(530), Generation::Gfx8).expect("assembles").code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some("fiji".parse().unwrap()),
-        registers: Some(25),
-        sgprs: Some(32),
-        shared: Some(512),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some("fiji".parse().unwrap()))
+        .registers(Some(25))
+        .sgprs(Some(32))
+        .shared(Some(512));
     let mut registers: Vec<(String, Vec<u64>)> = (0..24)
         .map(|n| (format!("v{n}"), (0..64).map(|lane| 0x3f80_0000 + 977 * lane * n).collect()))
         .collect();
     registers.push(("v24".into(), (0..64).map(|lane| 4 * lane).collect()));
     let resource = [RESULTS, 0, 256, 0x0002_4fac];
     registers.extend((16..).zip(resource).map(|(n, word)| (format!("s{n}"), vec![word])));
-    let launch = Launch { grid: [1; 3], block: [64, 1, 1], registers, ..Launch::default() };
+    let launch = Launch::default().grid([1; 3]).block([64, 1, 1]).registers(registers);
     let program = Program::load(&code, &options).expect("loads");
     let run = |tier| {
-        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).expect("an engine");
+        let engine = Engine::new(Config::default().tier(tier).threads(1)).expect("an engine");
         let memory = engine.memory().expect("memory");
         memory.map(Some(RESULTS), 256, Access::ReadWrite).expect("maps");
         let report = engine.run(&program, &memory, &launch).expect("runs");

@@ -248,7 +248,7 @@ fn engines() -> Vec<(String, Engine)> {
     ];
     { kinds.into_iter() }
         .map(|(tier, host, chunk_groups)| {
-            let config = Config { tier, host, chunk_groups, threads: 1, ..Config::default() };
+            let config = Config::default().tier(tier).host(host).chunk_groups(chunk_groups).threads(1);
             (format!("{tier:?} {host:?} {chunk_groups:?}"), Engine::new(config).expect("is a config"))
         })
         .collect()
@@ -271,13 +271,11 @@ fn check(engines: &[(String, Engine)], format: Format, generation: Generation, m
     }
     text += "s_endpgm\n";
     let code = gcn::assemble(&text, generation).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(generation.into()),
-        registers: Some(REGISTERS),
-        sgprs: Some(16),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(generation.into()))
+        .registers(Some(REGISTERS))
+        .sgprs(Some(16));
     let program = Program::load(&code, &options).expect("is a program");
     let rules = Rules { format, mode, follows: generation >= Generation::Gfx9 };
     for (kind, engine) in engines {
@@ -289,13 +287,8 @@ fn check(engines: &[(String, Engine)], format: Format, generation: Generation, m
                     registers.push((format!("v{}", n * words + word), lanes));
                 }
             }
-            let launch = Launch {
-                grid: [1; 3],
-                block: [64, 1, 1],
-                registers,
-                capture_registers: true,
-                ..Launch::default()
-            };
+            let launch =
+                Launch::default().grid([1; 3]).block([64, 1, 1]).registers(registers).capture_registers(true);
             let memory = engine.memory().expect("memory");
             let report = engine.run(&program, &memory, &launch).expect("runs");
             assert!(report.fault.is_none(), "{:?}", report.fault);
@@ -391,12 +384,8 @@ fn fermi_program(lines: &str) -> Program {
 }
 
 fn load(isa: Isa, chip: &str, code: &[u8]) -> Program {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip.parse().expect("is a chip")),
-        registers: Some(20),
-        ..ProgramOptions::new(isa)
-    };
+    let options =
+        ProgramOptions::new(isa).raw(true).chip(Some(chip.parse().expect("is a chip"))).registers(Some(20));
     Program::load(code, &options).expect("is a program")
 }
 
@@ -407,12 +396,10 @@ fn run(engine: &Engine, program: &Program, operands: &[[u32; WORDS]]) -> Vec<[u3
     let data: Vec<u8> = operands.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
     memory.write(from, &data).expect("is mapped");
     let places = [from, to].into_iter().flat_map(|base| (0..4).map(move |n| Arg::u32(base as u32 + 4 * n)));
-    let launch = Launch {
-        grid: [operands.len() as u32 / THREADS, 1, 1],
-        block: [THREADS, 1, 1],
-        args: places.collect(),
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([operands.len() as u32 / THREADS, 1, 1])
+        .block([THREADS, 1, 1])
+        .args(places.collect());
     let report = engine.run(program, &memory, &launch).expect("runs");
     assert!(report.fault.is_none(), "{:?}", report.fault);
     let mut data = vec![0; bytes as usize];

@@ -29,14 +29,12 @@ fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Ou
     let mut data = vec![0; bytes as usize];
     data.chunks_exact_mut(4).for_each(|word| word.copy_from_slice(&random.word().to_le_bytes()));
     memory.write(base, &data).unwrap();
-    let launch = Launch {
-        grid: [1, 1, 1],
-        block: [guest.threads, 1, 1],
-        args: vec![Arg::u32(base as u32)],
-        consts: (1..18).map(|bank| (bank, data[64 * bank as usize..][..512].to_vec())).collect(),
-        max_steps: 200_000,
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1, 1, 1])
+        .block([guest.threads, 1, 1])
+        .args(vec![Arg::u32(base as u32)])
+        .consts((1..18).map(|bank| (bank, data[64 * bank as usize..][..512].to_vec())).collect())
+        .max_steps(200_000);
     let report = engine.run(program, &memory, &launch).unwrap();
     memory.read(base, &mut data).unwrap();
     let fault = report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc));
@@ -45,14 +43,12 @@ fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Ou
 
 /// The fault that ends the program, and the least share of it that compiled code ran.
 fn compare(engines: &[Named], seed: u64, guest: &RandomFermi) -> Result<(Option<String>, f64), String> {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(guest.chip.into()),
-        registers: Some(16),
-        shared: Some(SPACE_BYTES),
-        local: Some(SPACE_BYTES),
-        ..ProgramOptions::new(Isa::Fermi)
-    };
+    let options = ProgramOptions::new(Isa::Fermi)
+        .raw(true)
+        .chip(Some(guest.chip.into()))
+        .registers(Some(16))
+        .shared(Some(SPACE_BYTES))
+        .local(Some(SPACE_BYTES));
     let program = Program::load(&guest.code, &options).map_err(|error| error.to_string())?;
     let wanted = run(&engines[0].1, &program, guest, seed);
     let others = &engines[1..];

@@ -16,7 +16,7 @@ use warpjit_tests::random::tesla::{
 
 fn engines() -> Vec<Named> {
     let mut engines = interpreter_and_compiled();
-    let lockstep = Config { tier: Tier::Jit, lockstep: true, ..Config::default() };
+    let lockstep = Config::default().tier(Tier::Jit).lockstep(true);
     engines.extend(named("jit lockstep", lockstep));
     engines
 }
@@ -27,15 +27,13 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
     let base = memory.map(None, BYTES + TILED_BYTES, Access::ReadWrite).unwrap();
     let Setting { mut data, globals, args, consts, threads } = Setting::new(seed, base);
     memory.write(base, &data).unwrap();
-    let launch = Launch {
-        grid: [1, 1, 1],
-        block: [threads, 1, 1],
-        args,
-        globals,
-        consts,
-        max_steps: 200_000,
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([1, 1, 1])
+        .block([threads, 1, 1])
+        .args(args)
+        .globals(globals)
+        .consts(consts)
+        .max_steps(200_000);
     let report = engine.run(program, &memory, &launch).unwrap();
     memory.read(base, &mut data).unwrap();
     (report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc)), data)
@@ -53,14 +51,12 @@ fn compare(
     (chip, code): &(Chip, Vec<u8>),
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some((*chip).into()),
-        registers: Some(REGISTERS),
-        shared: Some(1024),
-        local: Some(256),
-        ..ProgramOptions::new(Isa::Tesla)
-    };
+    let options = ProgramOptions::new(Isa::Tesla)
+        .raw(true)
+        .chip(Some((*chip).into()))
+        .registers(Some(REGISTERS))
+        .shared(Some(1024))
+        .local(Some(256));
     let program = Program::load(code, &options).map_err(|error| error.to_string())?;
     let wanted = run(&engines[0].1, &program, seed);
     tally.faults += u64::from(wanted.0.is_some());

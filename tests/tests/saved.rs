@@ -19,16 +19,16 @@ use warpjit_tests::random::{self, Family, Loaded, Way};
 
 /// The engines that a launch goes through, again and again.
 fn engines() -> Vec<Engine> {
-    let jit = Config { tier: Tier::Jit, threads: 1, ..Config::default() };
+    let jit = Config::default().tier(Tier::Jit).threads(1);
     let list = [
         jit.clone(),
-        Config { tier: Tier::Interp, threads: 2, ..jit.clone() },
-        Config { chunk_groups: Some(0), threads: 2, ..jit.clone() },
-        Config { host: HostLevel::Sse41, chunk_groups: Some(1), ..jit.clone() },
-        Config { tier: Tier::Auto, hot_after: Some(0), threads: 2, ..jit.clone() },
-        Config { host: HostLevel::Avx2, checked_memory: true, ..jit.clone() },
-        Config { tier: Tier::Interp, ..jit.clone() },
-        Config { chunk_groups: Some(4), threads: 2, ..jit },
+        jit.clone().tier(Tier::Interp).threads(2),
+        jit.clone().chunk_groups(Some(0)).threads(2),
+        jit.clone().host(HostLevel::Sse41).chunk_groups(Some(1)),
+        jit.clone().tier(Tier::Auto).hot_after(Some(0)).threads(2),
+        jit.clone().host(HostLevel::Avx2).checked_memory(true),
+        jit.clone().tier(Tier::Interp),
+        jit.chunk_groups(Some(4)).threads(2),
     ];
     list.map(|config| Engine::new(config).unwrap()).into()
 }
@@ -135,7 +135,7 @@ fn launch(isa: Isa, args: &[u32], blocks: u32, threads: u32) -> Launch {
         shared[16..16 + bytes.len()].copy_from_slice(&bytes);
     }
     let (grid, block, args) = ([blocks, 1, 1], [threads, 1, 1], all.map(Arg::u32).to_vec());
-    Launch { grid, block, args, shared, ..Launch::default() }
+    Launch::default().grid(grid).block(block).args(args).shared(shared)
 }
 
 /// Loops that go on until the host says so, or never: they wait, they count, or their lanes part. A launch stops in them.
@@ -158,7 +158,7 @@ fn endless_loops_can_be_saved() {
             let mut saved: Option<SavedLaunch> = None;
             for engine in &engines() {
                 let token = SaveToken::new();
-                let launch = Launch { save: Some(token.clone()), ..launch(isa, &[OUT as u32], 3, 80) };
+                let launch = launch(isa, &[OUT as u32], 3, 80).save(Some(token.clone()));
                 let report = std::thread::scope(|scope| {
                     scope.spawn(|| {
                         std::thread::sleep(Duration::from_millis(5));
@@ -214,7 +214,7 @@ fn another_process_goes_on() {
         let saved = SavedLaunch::from_bytes(&std::fs::read(path).unwrap()).unwrap();
         let memory = Memory::new().unwrap();
         saved.restore_memory(&memory).unwrap();
-        let engine = Engine::new(Config { tier: Tier::Jit, threads: 2, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(Tier::Jit).threads(2)).unwrap();
         let report = engine.resume(&program(SUMS, isa, 512), &memory, &launch(isa), &saved).unwrap();
         assert!(report.fault.is_none() && report.stats.blocks == saved.blocks_left());
         std::fs::write(path, sums(&memory)).unwrap();
@@ -222,7 +222,7 @@ fn another_process_goes_on() {
     }
     for (name, isa) in isas {
         let program = program(SUMS, isa, 512);
-        let engine = Engine::new(Config { tier: Tier::Interp, threads: 2, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(Tier::Interp).threads(2)).unwrap();
         let memory = || {
             let memory = Memory::new().unwrap();
             memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
@@ -231,7 +231,7 @@ fn another_process_goes_on() {
         let whole = memory();
         engine.run(&program, &whole, &launch(isa)).unwrap();
         let memory = memory();
-        let stopped = Launch { save: Some(SaveToken::after(900)), ..launch(isa) };
+        let stopped = launch(isa).save(Some(SaveToken::after(900)));
         let report = engine.run(&program, &memory, &stopped).unwrap();
         let saved = report.saved.expect("it is in the midst of it");
         let path = std::env::temp_dir().join(format!("warpjit-saved-{}-{name}", std::process::id()));
@@ -253,13 +253,13 @@ fn what_cannot_be_saved_says_so() {
     let memory = Memory::new().unwrap();
     memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
     // It is at its end before it is to be saved.
-    let done = Launch { save: Some(SaveToken::after(u64::MAX)), ..launch(isa, &[OUT as u32], 6, 32) };
+    let done = launch(isa, &[OUT as u32], 6, 32).save(Some(SaveToken::after(u64::MAX)));
     let report = engine.run(&program, &memory, &done).unwrap();
     assert!(report.saved.is_none() && report.stats.blocks == 6);
     // Numerics are part of what a launch computes.
-    let stopped = Launch { save: Some(SaveToken::after(9)), ..done.clone() };
+    let stopped = done.clone().save(Some(SaveToken::after(9)));
     let saved = engine.run(&program, &memory, &stopped).unwrap().saved.unwrap();
-    let fast = Config { numerics: warpjit_runtime::Numerics::Fast, ..Config::default() };
+    let fast = Config::default().numerics(warpjit_runtime::Numerics::Fast);
     let other = Engine::new(fast).unwrap().resume(&program, &memory, &done, &saved);
     assert!(matches!(other, Err(Error::State(_))));
 }

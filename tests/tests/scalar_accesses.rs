@@ -11,21 +11,21 @@ const WORDS: usize = 256;
 
 /// All ways to run.
 fn ways() -> Vec<Config> {
-    let base = |tier| Config { tier, threads: 1, ..Config::default() };
-    let mut ways =
-        vec![base(Tier::Interp), base(Tier::Jit), Config { hot_after: Some(0), ..base(Tier::Auto) }];
+    let base = |tier| Config::default().tier(tier).threads(1);
+    let mut ways = vec![base(Tier::Interp), base(Tier::Jit), base(Tier::Auto).hot_after(Some(0))];
     for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
         for chunk_groups in [0, 1, 2, 4] {
             for lockstep in [false, true] {
-                ways.push(Config { host, chunk_groups: Some(chunk_groups), lockstep, ..base(Tier::Jit) });
+                ways.push(base(Tier::Jit).host(host).chunk_groups(Some(chunk_groups)).lockstep(lockstep));
             }
         }
     }
     ways
 }
 
-/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`, `s[4:7]` a resource of
-/// it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the end.
+/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`,
+/// `s[4:7]` a resource of it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the
+/// end.
 #[track_caller]
 fn check(text: &str, expected: impl Fn(u32) -> u32) {
     let setup = "s_mov_b32 s4, s0
@@ -35,16 +35,13 @@ fn check(text: &str, expected: impl Fn(u32) -> u32) {
         v_lshlrev_b32 v1, 2, v0\n";
     let source = format!("{setup}{text}\ns_endpgm\n");
     let code = assemble(&source, Generation::Gfx9).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(Generation::Gfx9.into()),
-        rsrc1: Some(3 | 6 << 6),
-        rsrc2: Some(2 << 1),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(Generation::Gfx9.into()))
+        .rsrc1(Some(3 | 6 << 6))
+        .rsrc2(Some(2 << 1));
     let program = Program::load(&code, &options).expect("valid code");
-    let launch =
-        Launch { grid: [1, 1, 1], block: [64, 1, 1], user_data: vec![DATA as u32, 0], ..Launch::default() };
+    let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(vec![DATA as u32, 0]);
     let before: Vec<u8> = (0..WORDS as u32).flat_map(|n| (1000 + n).to_le_bytes()).collect();
     for config in ways() {
         let name = format!("{config:?}");

@@ -329,8 +329,8 @@ const MOST_EACH: f64 = 3.0;
 fn run(sample: &Sample, tier: Tier) -> Taken {
     measure(|| {
         let file = sample.launch_file();
-        let engine = Engine::new(Config { threads: 1, tier, hot_after: Some(1), ..Config::default() })
-            .expect("an engine");
+        let engine =
+            Engine::new(Config::default().threads(1).tier(tier).hot_after(Some(1))).expect("an engine");
         let mut session = Session::new(&file, &engine).expect("a launch");
         let report = session.run().expect("a run");
         assert!(report.stats.not_compiled.is_none(), "{:?}", report.stats.not_compiled);
@@ -352,8 +352,8 @@ fn interpreting() {
     check(500, |_| true, &[("interp", |sample| run(sample, Tier::Interp))]);
 }
 
-/// Shapes of which a run comes to many regions, few instructions each. Of others a run comes to a few large ones, and how many changes with the
-/// size by leaps; [`all_regions`] has these.
+/// Shapes of which a run comes to many regions, few instructions each. Of others a run comes to a few large ones, and
+/// how many changes with the size by leaps; [`all_regions`] has these.
 fn has_small_regions(shape: &Shape) -> bool {
     const NAMES: [&str; 9] = [
         "computed",

@@ -51,7 +51,8 @@ fn engines(numerics: Numerics) -> Vec<(String, Engine)> {
         (Tier::Jit, HostLevel::Sse41, Some(2)),
     ];
     let engine = |(tier, host, chunk_groups)| {
-        let config = Config { tier, host, chunk_groups, numerics, threads: 1, ..Config::default() };
+        let config =
+            Config::default().tier(tier).host(host).chunk_groups(chunk_groups).numerics(numerics).threads(1);
         (format!("{tier:?} {host:?} {chunk_groups:?} {numerics:?}"), Engine::new(config).unwrap())
     };
     kinds.into_iter().map(engine).collect()
@@ -65,12 +66,10 @@ fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
     let to = memory.map(None, bytes, Access::ReadWrite).unwrap();
     let data: Vec<u8> = arguments.iter().flat_map(|x| x.to_le_bytes()).collect();
     memory.write(from, &data).unwrap();
-    let launch = Launch {
-        grid: [arguments.len() as u32 / THREADS, 1, 1],
-        block: [THREADS, 1, 1],
-        args: vec![Arg::u32(from as u32), Arg::u32(to as u32)],
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([arguments.len() as u32 / THREADS, 1, 1])
+        .block([THREADS, 1, 1])
+        .args(vec![Arg::u32(from as u32), Arg::u32(to as u32)]);
     let report = engine.run(program, &memory, &launch).unwrap();
     assert!(report.fault.is_none(), "{:?}", report.fault);
     let mut data = vec![0; bytes as usize];
@@ -78,8 +77,8 @@ fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
     data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Whether a result is that of a formula: with approximate numerics it is not specified whether denormals count as zeros. Tiers agree to the
-/// bit all the same ([`TheSame`]).
+/// Whether a result is that of a formula: with approximate numerics it is not specified whether denormals count as
+/// zeros. Tiers agree to the bit all the same ([`TheSame`]).
 fn same(numerics: Numerics, a: u32, b: u32) -> bool {
     let is_tiny = |x: u32| f32::from_bits(x).abs() < 2f32.powi(-120);
     a == b || numerics == Numerics::Fast && is_tiny(a) && is_tiny(b)
@@ -120,12 +119,8 @@ fn with_operand(op: &str, register: &str) -> String {
 }
 
 fn load(isa: Isa, chip: &str, registers: u32, code: &[u8]) -> Program {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip.parse().unwrap()),
-        registers: Some(registers),
-        ..ProgramOptions::new(isa)
-    };
+    let options =
+        ProgramOptions::new(isa).raw(true).chip(Some(chip.parse().unwrap())).registers(Some(registers));
     Program::load(code, &options).unwrap()
 }
 
@@ -208,7 +203,7 @@ fn tesla_every_argument() {
         ("cos", sfu::cos),
         ("ex2", sfu::ex2),
     ];
-    let config = Config { tier: Tier::Jit, threads: 1, ..Config::default() };
+    let config = Config::default().tier(Tier::Jit).threads(1);
     let engine = Engine::new(config).unwrap();
     for (name, function) in functions.into_iter().filter(|(name, _)| names.split(',').any(|n| n == *name)) {
         let program =
@@ -294,13 +289,11 @@ fn gcn() {
         let mut text: String = (0..REGISTERS).map(|n| format!("{op} v{n}, v{n}\n")).collect();
         text += "s_endpgm\n";
         let code = gcn::assemble(&text, generation).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(generation.into()),
-            registers: Some(REGISTERS as u32),
-            sgprs: Some(16),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(generation.into()))
+            .registers(Some(REGISTERS as u32))
+            .sgprs(Some(16));
         let program = Program::load(&code, &options).unwrap();
         let exact = engines(Numerics::Exact).into_iter().map(|of| (Numerics::Exact, exact, of));
         let fast = engines(Numerics::Fast).into_iter().map(|of| (Numerics::Fast, fast, of));
@@ -309,13 +302,11 @@ fn gcn() {
             let mode = if numerics == Numerics::Fast { "fast" } else { "exact" };
             for chunk in arguments().chunks_exact(64 * REGISTERS) {
                 let lanes = |n: usize| chunk[64 * n..][..64].iter().map(|&x| x.into()).collect::<Vec<u64>>();
-                let launch = Launch {
-                    grid: [1; 3],
-                    block: [64, 1, 1],
-                    registers: (0..REGISTERS).map(|n| (format!("v{n}"), lanes(n))).collect(),
-                    capture_registers: true,
-                    ..Launch::default()
-                };
+                let launch = Launch::default()
+                    .grid([1; 3])
+                    .block([64, 1, 1])
+                    .registers((0..REGISTERS).map(|n| (format!("v{n}"), lanes(n))).collect())
+                    .capture_registers(true);
                 let memory = engine.memory().unwrap();
                 let report = engine.run(&program, &memory, &launch).unwrap();
                 assert!(report.fault.is_none(), "{:?}", report.fault);
@@ -378,13 +369,11 @@ fn gcn_powers_and_divisions() {
         let mode = if mode.is_empty() { String::new() } else { format!("s_setreg_imm32_b32 hwreg{mode}\n") };
         let text = format!("{mode}{}\ns_endpgm\n", ops.join("\n"));
         let code = gcn::assemble(&text, generation).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(generation.into()),
-            registers: Some(44),
-            sgprs: Some(16),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(generation.into()))
+            .registers(Some(44))
+            .sgprs(Some(16));
         let program = Program::load(&code, &options).unwrap();
         for round in 0..24 {
             // Any bits; exponents near the ends; small ones, which are powers for `ldexp` as well.
@@ -400,13 +389,11 @@ fn gcn_powers_and_divisions() {
             let mut wanted = None;
             for (kind, engine) in engines(Numerics::Exact) {
                 let kind = format!("{generation} {kind}");
-                let launch = Launch {
-                    grid: [1; 3],
-                    block: [64, 1, 1],
-                    registers: registers.clone(),
-                    capture_registers: true,
-                    ..Launch::default()
-                };
+                let launch = Launch::default()
+                    .grid([1; 3])
+                    .block([64, 1, 1])
+                    .registers(registers.clone())
+                    .capture_registers(true);
                 let memory = engine.memory().unwrap();
                 let report = engine.run(&program, &memory, &launch).unwrap();
                 assert!(report.fault.is_none(), "{:?}", report.fault);

@@ -29,7 +29,7 @@ fn run(program: &str, code: &[u8], rest: &str) -> Result<Vec<u32>, String> {
         (Tier::Jit, HostLevel::Avx2),
         (Tier::Auto, HostLevel::Native),
     ] {
-        let engine = Engine::new(Config { tier, host, ..Config::default() }).unwrap();
+        let engine = Engine::new(Config::default().tier(tier).host(host)).unwrap();
         let mut session = Session::new(&file, &engine).map_err(|error| format!("{error:#}"))?;
         let report = session.run().map_err(|error| format!("{error:#}"))?;
         let bytes = session.read(0, 0, 128).unwrap();

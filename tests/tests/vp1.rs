@@ -11,7 +11,7 @@ use warpjit_tests::vp1::random::{random_program, random_state};
 use warpjit_tests::vp1::{State, Step};
 
 fn config(tier: Tier) -> Config {
-    Config { tier, threads: 1, ..Config::default() }
+    Config::default().tier(tier).threads(1)
 }
 
 const TIERS: [Tier; 3] = [Tier::Interp, Tier::Jit, Tier::Auto];
@@ -265,9 +265,8 @@ fn control_flow_of_the_machine() {
 /// Programs as launches: faults, and code that is cut anywhere.
 #[test]
 fn bad_programs_end_in_faults() {
-    let options =
-        ProgramOptions { chip: Some(Isa::Vp1.chip("g80").unwrap()), ..ProgramOptions::new(Isa::Vp1) };
-    let launch = |max_steps| Launch { grid: [1; 3], block: [1; 3], max_steps, ..Launch::default() };
+    let options = ProgramOptions::new(Isa::Vp1).chip(Some(Isa::Vp1.chip("g80").unwrap()));
+    let launch = |max_steps| Launch::default().grid([1; 3]).block([1; 3]).max_steps(max_steps);
     let engines = TIERS.map(|tier| Engine::new(config(tier)).unwrap());
     let run = |engine: &Engine, code: &[u8], max_steps| {
         let program = Program::load(code, &options).unwrap();
@@ -291,8 +290,7 @@ fn bad_programs_end_in_faults() {
         assert_eq!(fault.kind, FaultKind::Timeout);
     }
     assert!(Program::load(&bytes[..7], &options).unwrap_err().to_string().contains("within a 32-bit word"));
-    let load =
-        |code: &[u8], entry| Program::load(code, &ProgramOptions { entry, raw: true, ..options.clone() });
+    let load = |code: &[u8], entry| Program::load(code, &options.clone().entry(entry).raw(true));
     for entry in [8, 2, u32::MAX] {
         let error = load(&bytes[..8], entry).unwrap_err().to_string();
         assert!(error.contains("is no instruction of the"), "{error}");
@@ -336,7 +334,7 @@ fn a_budget_is_for_all_loads_of_a_machine() {
     let code = assembled("ret\nsnop\n");
     let budget = Budget { time: std::time::Duration::ZERO, ..Budget::default() };
     let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let config = Config { budget, ..config(Tier::Interp) };
+    let config = config(Tier::Interp).budget(budget);
     let error = Machine::new(&bytes, Chip::G80, &config).expect_err("no time is no time");
     assert!(error.to_string().contains("loading ran over the budget of 0 s"), "{error}");
 }

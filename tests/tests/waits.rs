@@ -23,7 +23,8 @@ const PIECES: usize = 12;
 /// What waits for ever is stopped after that.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Leaves the thread's number among all in r7, four times that and OUT in r8, SYNC in r9, the number of all blocks in r30, 0 and 1 in r31 and r32.
+/// Leaves the thread's number among all in r7, four times that and OUT in r8, SYNC in r9, the number of all blocks in
+/// r30, 0 and 1 in r31 and r32.
 const BEGIN: &str = "param r8 0; param r9 1; param r10 3; param r30 4; mul r7 r4 r10; add r7 r7 r1
     shl r10 r7 2; add r8 r8 r10; mov r31 0; mov r32 1\n";
 
@@ -71,13 +72,11 @@ impl Case {
                 shared[16 + 4 * n..20 + 4 * n].copy_from_slice(&arg.to_le_bytes());
             });
         }
-        Launch {
-            grid: [self.grid, 1, 1],
-            block: [self.block, 1, 1],
-            args: args.map(Arg::u32).to_vec(),
-            shared,
-            ..Launch::default()
-        }
+        Launch::default()
+            .grid([self.grid, 1, 1])
+            .block([self.block, 1, 1])
+            .args(args.map(Arg::u32).to_vec())
+            .shared(shared)
     }
 
     /// Runs it; gives the first words of OUT and SYNC, or how it ended.
@@ -104,7 +103,7 @@ impl Case {
             let engine = Engine::new(config.clone()).unwrap();
             // At last it runs to its end.
             let save = (piece < PIECES).then(|| SaveToken::after(1 + (first as u64 % 3) + (3 << piece)));
-            let mut launch = Launch { save, ..launch.clone() };
+            let mut launch = launch.clone().save(save);
             if piece % 4 == 1 {
                 // Without a limit that is reached, code counts its steps.
                 launch.save = launch.save.or_else(|| Some(SaveToken::new()));
@@ -188,7 +187,7 @@ fn within<T>(
     run: impl FnOnce(&Launch) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let cancel = CancelToken::new();
-    let launch = Launch { cancel: Some(cancel.clone()), ..launch };
+    let launch = launch.cancel(Some(cancel.clone()));
     let (done, end) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -204,20 +203,20 @@ fn within<T>(
 
 /// Ways to run a kernel.
 fn ways() -> Vec<(String, Config)> {
-    let plain = Config { threads: 1, ..Config::default() };
-    let jit = Config { tier: Tier::Jit, ..plain.clone() };
-    let host = |host, threads| Config { host, threads, ..jit.clone() };
+    let plain = Config::default().threads(1);
+    let jit = plain.clone().tier(Tier::Jit);
+    let host = |host, threads| jit.clone().host(host).threads(threads);
     let mut list = vec![
-        ("interp".to_owned(), Config { tier: Tier::Interp, ..plain.clone() }),
-        ("interp, 2 threads".to_owned(), Config { tier: Tier::Interp, threads: 2, ..plain.clone() }),
+        ("interp".to_owned(), plain.clone().tier(Tier::Interp)),
+        ("interp, 2 threads".to_owned(), plain.clone().tier(Tier::Interp).threads(2)),
         ("jit".to_owned(), jit.clone()),
         ("jit, AVX2".to_owned(), host(HostLevel::Avx2, 2)),
         ("jit, SSE4.1".to_owned(), host(HostLevel::Sse41, 1)),
-        ("auto, 2 threads".to_owned(), Config { hot_after: Some(2), threads: 2, ..plain }),
+        ("auto, 2 threads".to_owned(), plain.hot_after(Some(2)).threads(2)),
     ];
     for groups in [1, 2, 4, 8] {
         let threads = 1 + usize::from(groups % 4 == 0);
-        let config = Config { chunk_groups: Some(groups), threads, ..jit.clone() };
+        let config = jit.clone().chunk_groups(Some(groups)).threads(threads);
         list.push((format!("jit, chunk {groups}, {threads} threads"), config));
     }
     list
@@ -320,7 +319,8 @@ fn blocks_wait_for_flags_of_later_blocks() {
     }
 }
 
-/// All blocks meet twice: when all warps of a block have stored, a thread counts the block in and waits for the others. Each block then reads what another has left.
+/// All blocks meet twice: when all warps of a block have stored, a thread counts the block in and waits for the others.
+/// Each block then reads what another has left.
 #[test]
 fn all_blocks_of_a_grid_meet() {
     for count in ["", "addi r15 r15 1"] {
@@ -478,7 +478,7 @@ fn waiting_for_ever_can_be_ended() {
             let program = case.program(isa);
             for (way, config) in ways() {
                 let engine = Engine::new(config).unwrap();
-                let limited = Launch { max_steps: 20_000, ..case.launch(isa) };
+                let limited = case.launch(isa).max_steps(20_000);
                 let ended = case.run(&engine, &program, limited);
                 assert_eq!(ended, Err(format!("{:?}", FaultKind::Timeout)), "{name}, {isa:?}, {way}");
                 let memory = engine.memory().unwrap();

@@ -143,7 +143,8 @@ impl Lower<'_> {
         Ok(loaded)
     }
 
-    /// The accesses of [`Lower::accessed_behind`] at once, of all lanes, whose vectors of memory are at `places`; one's vectors behind another's.
+    /// The accesses of [`Lower::accessed_behind`] at once, of all lanes, whose vectors of memory are at `places`; one's
+    /// vectors behind another's.
     pub fn whole_vectors(
         &mut self,
         x: &Access<'_>,

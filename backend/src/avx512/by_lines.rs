@@ -49,8 +49,9 @@ pub(super) struct LineStart {
 }
 
 impl Lower<'_> {
-    /// An access at an address along lines, as it is done by them: of words, or double words, side by side in each, or one that all lanes of a
-    /// line load. `step` is what the word that the address is made of has more from lane to lane where they lie side by side.
+    /// An access at an address along lines, as it is done by them: of words, or double words, side by side in each, or
+    /// one that all lanes of a line load. `step` is what the word that the address is made of has more from lane to
+    /// lane where they lie side by side.
     pub fn along_lines<'x>(&self, x: &Access<'x>, word: Value, step: u32) -> Option<Access<'x>> {
         let line = self.lines.of(word).filter(|_| self.lines.lanes < 16)?;
         let whole = i32::from(x.step) * i32::from(self.lines.lanes) % VECTOR == 0;
@@ -125,8 +126,8 @@ impl Lower<'_> {
         self.either_way(lacking, lines, |l| l.global_lanes(x))
     }
 
-    /// Such an access, at an offset from a 64-bit address; lane by lane, with the addresses that `parts` makes, where there is something wrong
-    /// with that or not all lanes take part.
+    /// Such an access, at an offset from a 64-bit address; lane by lane, with the addresses that `parts` makes, where
+    /// there is something wrong with that or not all lanes take part.
     pub fn by_lines(
         &mut self,
         x: &Access<'_>,
@@ -361,7 +362,8 @@ impl Lower<'_> {
         Ok(start)
     }
 
-    /// A vector for each line from its place on, all lanes taking part; or, where all of a line load one element, that. `global`: it may trap.
+    /// A vector for each line from its place on, all lanes taking part; or, where all of a line load one element, that.
+    /// `global`: it may trap.
     fn each_line(&mut self, x: &Access<'_>, places: &[Mem], global: bool) -> Result<Vec<R>, Error> {
         let guarded = global && self.note_guard(x.guard)?;
         let value = x.value.map(|v| self.regs(v)).transpose()?;

@@ -183,7 +183,8 @@ impl Lower<'_> {
         self.define(r, if float { Kept::Splat(all) } else { Kept::General(all) });
     }
 
-    /// Whether only the first lane of each sixteen of a slot is stored where the current block leaves a piece ([`crate::Piece::by_firsts`]).
+    /// Whether only the first lane of each sixteen of a slot is stored where the current block leaves a piece
+    /// ([`crate::Piece::by_firsts`]).
     fn is_by_firsts(&self, slot: usize) -> bool {
         let Some(row) = &self.in_row else { return false };
         match self.f.term(self.blocks.current) {

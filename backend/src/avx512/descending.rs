@@ -38,8 +38,8 @@ impl Lower<'_> {
         self.a.vtest(test, lanes, Src::R(lanes))
     }
 
-    /// Lanes in descending order at 32-bit addresses of global or shared memory, `firsts` being the first lane's of each sixteen. Where one of
-    /// them may be beyond the beginning of memory, they are accessed one by one.
+    /// Lanes in descending order at 32-bit addresses of global or shared memory, `firsts` being the first lane's of
+    /// each sixteen. Where one of them may be beyond the beginning of memory, they are accessed one by one.
     pub fn descending(&mut self, x: &Access<'_>, firsts: &[R]) -> Result<(), Error> {
         self.make_values(x)?;
         let masks = self.guard(x.guard)?;

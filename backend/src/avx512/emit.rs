@@ -80,8 +80,9 @@ pub(super) struct Emitted {
     pub listing: String,
 }
 
-/// Where short loops start: at multiples of so many bytes. They take 3 to 5 % longer where they start anywhere (spmv_csr, switch_vm). Of long ones
-/// some take longer so (aes 2.04 and 2.29 ms; dgemm_naive 34 and, at multiples of 64, 48).
+/// Where short loops start: at multiples of so many bytes. They take 3 to 5 % longer where they start anywhere
+/// (spmv_csr, switch_vm). Of long ones some take longer so (aes 2.04 and 2.29 ms; dgemm_naive 34 and, at multiples of
+/// 64, 48).
 const LOOP_START: usize = 32;
 /// Most instructions of a short loop.
 const SHORT_LOOP: usize = 32;
@@ -263,6 +264,7 @@ impl Emitter<'_> {
             .encoder
             .encode(inst, self.at as u64)
             .map_err(|e| Error::Codegen(format!("{:?}: {e}", inst.code())))?;
+        #[cfg(feature = "listings")]
         if let Some(text) = &mut self.list {
             use iced_x86::{Formatter, IntelFormatter};
             let mut line = String::new();

@@ -1,11 +1,12 @@
 //! Loads at indices that a load just before has given, each lane's at once: `x[col[k]]`.
 //!
-//! In loops that lanes leave one after another, each lane loads from places of its own. What it loads from a list of indices needs no way into a
-//! vector and out of it again if the element there is loaded right behind: a load into a general register, a load with that as the index, and the
-//! next lane. A load in between goes along: `val[k]`.
+//! In loops that lanes leave one after another, each lane loads from places of its own. What it loads from a list of
+//! indices needs no way into a vector and out of it again if the element there is loaded right behind: a load into a
+//! general register, a load with that as the index, and the next lane. A load in between goes along: `val[k]`.
 //!
-//! Lanes that do not take part need an index that leads somewhere. Before the loop begins its first lane loads what it loads in the first turn, and
-//! its index is put into the context: an element is there from then on, whatever is written to the list of indices meanwhile.
+//! Lanes that do not take part need an index that leads somewhere. Before the loop begins its first lane loads what it
+//! loads in the first turn, and its index is put into the context: an element is there from then on, whatever is
+//! written to the list of indices meanwhile.
 //!
 //! An index has 32 bits, so that elements lie in the address space or in its guards as soon as the first does.
 
@@ -155,8 +156,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Where such a loop begins: finds an index for lanes that do not take part, and starts the loop proper behind that. The first lane's loads are
-    /// done in their order, so that it faults here where it would fault there.
+    /// Where such a loop begins: finds an index for lanes that do not take part, and starts the loop proper behind
+    /// that. The first lane's loads are done in their order, so that it faults here where it would fault there.
     pub fn begin_indices(&mut self, block: Block) -> Result<(), Error> {
         let Some((indexed, inner)) = self.indexed.get(&block).cloned() else { return Ok(()) };
         let data = |n: usize| self.f.inst(self.f.block(block).insts[n]);

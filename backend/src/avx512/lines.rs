@@ -1,5 +1,5 @@
-//! Which words lie along lines of threads: each eight lanes, or each four (or sixteen), grow evenly, and so does what the first of them have from line to
-//! line. Threads of blocks that are eight or four wide have such coordinates.
+//! Which words lie along lines of threads: each eight lanes, or each four (or sixteen), grow evenly, and so does what
+//! the first of them have from line to line. Threads of blocks that are eight or four wide have such coordinates.
 //!
 //! These words are vectors as any others. But where an address is made of one, the first lane and the distance from line to line tell where
 //! all lanes are.

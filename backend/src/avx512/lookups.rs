@@ -1,7 +1,8 @@
 //! Look-ups in tables of words.
 //!
-//! Up to 128 words are permuted ([`super::special`]). A gather takes as long as loading the words one by one. Formulas mostly look up two words at the same index; these come from one
-//! table, made for that behind the code, of both words side by side: sixteen loads for two vectors.
+//! Up to 128 words are permuted ([`super::special`]). A gather takes as long as loading the words one by one. Formulas
+//! mostly look up two words at the same index; these come from one table, made for that behind the code, of both words
+//! side by side: sixteen loads for two vectors.
 
 use std::collections::HashMap;
 

@@ -101,8 +101,8 @@ pub(super) struct Lower<'a> {
     pub all_entered: Vec<bool>,
     /// Blocks that run only where some have not, or lack the mask that those others run under.
     pub some_lack: Vec<bool>,
-    /// Sixteens behind the first that an even address's span ([`crate::even_address::EvenAddress::span`]) reaches over, a known distance from
-    /// each other.
+    /// Sixteens behind the first that an even address's span ([`crate::even_address::EvenAddress::span`]) reaches over,
+    /// a known distance from each other.
     pub span_groups: usize,
     known_bits: Option<Rc<KnownBits>>,
     /// What kinds of floats values can be, when something has asked for that.

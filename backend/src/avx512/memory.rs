@@ -198,8 +198,8 @@ impl Lower<'_> {
         self.unless_wrapping(x, &ends, run)
     }
 
-    /// Either `run`, or lanes at their own addresses where one of these passes the end of 32 bits: it begins again at 0. `ends`: places, zero-extended, and
-    /// how many bytes from there on are accessed.
+    /// Either `run`, or lanes at their own addresses where one of these passes the end of 32 bits: it begins again at
+    /// 0. `ends`: places, zero-extended, and how many bytes from there on are accessed.
     pub fn unless_wrapping(
         &mut self,
         x: &Access<'_>,

@@ -378,7 +378,8 @@ impl Lower<'_> {
         (v, sum)
     }
 
-    /// How far the sixteens of an even address are from each other, if that is known and not far, and no word in it turns back within a chunk.
+    /// How far the sixteens of an even address are from each other, if that is known and not far, and no word in it
+    /// turns back within a chunk.
     fn sixteens_apart(&self, v: Value) -> Option<i32> {
         let apart = self.bytes_apart(v)?;
         (apart.checked_mul(self.groups as i64)?.abs() < MOST_APART).then_some(apart as i32)
@@ -440,8 +441,8 @@ impl Lower<'_> {
         Ok(start)
     }
 
-    /// Vectors where the lanes lie side by side from where they start on, so many bytes further, which they do if nothing is wrong with that;
-    /// else lane by lane, with the addresses that `parts` makes.
+    /// Vectors where the lanes lie side by side from where they start on, so many bytes further, which they do if
+    /// nothing is wrong with that; else lane by lane, with the addresses that `parts` makes.
     ///
     /// Whether an address is one of the space is asked without the offset: beyond the space there is nothing for farther than that.
     fn side_by_side(
@@ -521,8 +522,8 @@ impl Lower<'_> {
         self.quick_and_slow(x, (&places, false), slow, parts)
     }
 
-    /// Gives sixteens of which no lane takes part the first address of another: a masked vector of nothing takes hundreds of cycles where no
-    /// memory is (Zen 5).
+    /// Gives sixteens of which no lane takes part the first address of another: a masked vector of nothing takes
+    /// hundreds of cycles where no memory is (Zen 5).
     fn lend_firsts(&mut self, guard: Option<Value>, firsts: &mut [R]) -> Result<(), Error> {
         let Some((&first, others @ [_, ..])) = firsts.split_first() else { return Ok(()) };
         let masks = self.guard(guard)?;
@@ -538,8 +539,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The two ways of an access: vectors from the places of each sixteen's first lane on, written to the current block, or lane by lane; `known`: these
-    /// mostly lie side by side.
+    /// The two ways of an access: vectors from the places of each sixteen's first lane on, written to the current
+    /// block, or lane by lane; `known`: these mostly lie side by side.
     fn quick_and_slow(
         &mut self,
         x: &Access<'_>,

@@ -18,8 +18,8 @@ const LANES: u8 = 8;
 const RUNS: [u8; 2] = [LANES, 4];
 
 impl Lower<'_> {
-    /// An access at the 64-bit addresses of eight lanes each, whose sixteens do not lie side by side: vectors of eight lanes where these do, or
-    /// of four, else each lane by itself.
+    /// An access at the 64-bit addresses of eight lanes each, whose sixteens do not lie side by side: vectors of eight
+    /// lanes where these do, or of four, else each lane by itself.
     pub fn runs_or_lanes(&mut self, x: &Access<'_>, parts: &[R]) -> Result<Vec<R>, Error> {
         if !self.one_by_one || !matches!(x.mem.bytes, 4 | 8) || x.step != x.mem.bytes as i8 {
             return self.each_by_lanes(x, parts);
@@ -61,9 +61,9 @@ impl Lower<'_> {
         Ok(params)
     }
 
-    /// Those of eight lanes that take part and do not follow the first of their run side by side, or whose run begins where there is no memory
-    /// of the guest's. A run of which no lane takes part may begin anywhere: a vector without lanes makes no exception, whatever its address
-    /// (Intel's manual, volume 2, "Exceptions Type E4").
+    /// Those of eight lanes that take part and do not follow the first of their run side by side, or whose run begins
+    /// where there is no memory of the guest's. A run of which no lane takes part may begin anywhere: a vector without
+    /// lanes makes no exception, whatever its address (Intel's manual, volume 2, "Exceptions Type E4").
     fn odd_of_runs(&mut self, x: &Access<'_>, part: R, mask: R, run: u8) -> R {
         let steps = std::array::from_fn(|lane| lane as u64 % u64::from(run) * u64::from(x.mem.bytes));
         let steps = self.a.doubles(&steps);

@@ -95,8 +95,8 @@ impl Lower<'_> {
         };
         if let (true, Some(narrow)) = (global || x.value.is_some(), narrow) {
             self.make_values(x)?;
-            // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 5: saxpy takes three times
-            // as long): mostly all lanes take part.
+            // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 5:
+            // saxpy takes three times as long): mostly all lanes take part.
             let all = narrow.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
             let all = all.ok_or_else(|| malformed(x.data))?;
             let (full, part, end) = (self.a.block(), self.a.cold_block(), self.a.block());

@@ -226,8 +226,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether the block that is written is a loop that lanes leave at different times and in the end go on alone. Places in it that are not known
-    /// to lie side by side mostly do not: each lane walks on from where it began.
+    /// Whether the block that is written is a loop that lanes leave at different times and in the end go on alone.
+    /// Places in it that are not known to lie side by side mostly do not: each lane walks on from where it began.
     pub fn lanes_part(&self) -> bool {
         let block = self.blocks.current;
         let counts = |inst: &Inst| self.f.inst(*inst).op == Opcode::ChunkBallot;

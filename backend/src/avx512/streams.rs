@@ -42,9 +42,9 @@ mod tests {
 
     use crate::Options;
     use crate::code::FloatEnv;
-    use crate::host::{HostLevel, Target};
     use crate::options::{BlockRow, Piece, Way};
     use crate::shape::Shape;
+    use crate::{HostLevel, Target};
 
     /// A load, and sums of what it gives until they pass a bound.
     const ONCE: &str = "

@@ -1,5 +1,5 @@
-//! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant more, and for the others
-//! cold code asks the runtime.
+//! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant
+//! more, and for the others cold code asks the runtime.
 //!
 //! An access is inside a window if its last byte is: what lies below a window is never mapped as far as an access is wide, and
 //! traps or is asked for.

@@ -1,8 +1,9 @@
 //! Addresses along which a single lane's loop walks: they are tested where the loop begins.
 //!
-//! An address that grows by a small constant from turn to turn and is accessed in each of them cannot leave the address space unseen: behind
-//! its end there is nothing for farther than such a step, so the access itself traps. What it is aligned to does not change either. Such a loop
-//! takes fuel as any other does, though it ends where memory does: terabytes may lie in front of it.
+//! An address that grows by a small constant from turn to turn and is accessed in each of them cannot leave the address
+//! space unseen: behind its end there is nothing for farther than such a step, so the access itself traps. What it is
+//! aligned to does not change either. Such a loop takes fuel as any other does, though it ends where memory does:
+//! terabytes may lie in front of it.
 
 use regalloc2::Block as HostBlock;
 use warpjit_ir::types::Scalar;
@@ -75,8 +76,8 @@ impl Lower<'_> {
         self.go_on_in(b, inner)
     }
 
-    /// Walks that grow alike need one register: others are as far from the first as they were at the beginning. Where the loop counts turns,
-    /// that is the counter's, of which addresses are multiples.
+    /// Walks that grow alike need one register: others are as far from the first as they were at the beginning. Where
+    /// the loop counts turns, that is the counter's, of which addresses are multiples.
     fn go_together(&mut self, b: Block, walks: &[Walk]) -> Result<(), Error> {
         let first = &walks[0];
         let counter = self.counter(b, first.step).filter(|_| self.only_walks(b, first));

@@ -147,7 +147,8 @@ impl Emit<'_> {
         self.bitselect(first, a, b)
     }
 
-    /// -0 for the lesser of zeros that are not both +0, +0 for the greater of such that are not both -0. Of other numbers both are the same.
+    /// -0 for the lesser of zeros that are not both +0, +0 for the greater of such that are not both -0. Of other
+    /// numbers both are the same.
     fn zero_of_both(&mut self, greater: bool, a: V, b: V) -> V {
         let ty = self.ty(a);
         let (a, b) = (self.cast(a, int_of(ty)), self.cast(b, int_of(ty)));
@@ -209,7 +210,8 @@ impl Emit<'_> {
         r
     }
 
-    /// Where the host has an instruction that knows -0 from +0 but gives a NaN where one operand is one; with each operand whether it may be.
+    /// Where the host has an instruction that knows -0 from +0 but gives a NaN where one operand is one; with each
+    /// operand whether it may be.
     fn extreme_of_numbers(&mut self, greater: bool, (a, a_nan): (V, bool), (b, b_nan): (V, bool)) -> V {
         let mut number = |may: bool, x: V, other: V| {
             if !may {

@@ -192,8 +192,8 @@ impl Lower<'_, '_> {
         self.e.store(bits, self.context, at::GUARD_LANES);
     }
 
-    /// Before a fault of a lane whose address was tested before the access: stores the lanes that take part (a bit each) and their addresses,
-    /// vectors of i32 or of i64, where [`Context::lowest_fault`] finds them.
+    /// Before a fault of a lane whose address was tested before the access: stores the lanes that take part (a bit
+    /// each) and their addresses, vectors of i32 or of i64, where [`Context::lowest_fault`] finds them.
     ///
     /// [`Context::lowest_fault`]: crate::Context::lowest_fault
     pub(super) fn note_lanes(&mut self, mem: MemAccess, lanes: V, addresses: &[V]) {

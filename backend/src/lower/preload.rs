@@ -1,8 +1,9 @@
 //! Loads that give every chunk the same, done once for all chunks.
 //!
-//! Launch parameters lie in shared memory or in const banks, at constant addresses. Where a region stores nothing there, they are loaded before
-//! the first chunk, of shared memory with one test of bounds for all. Memory within the bounds is there, so it does not matter whether a
-//! chunk comes to the load. In code for rows of blocks, so are slots that hold the same in all warps.
+//! Launch parameters lie in shared memory or in const banks, at constant addresses. Where a region stores nothing
+//! there, they are loaded before the first chunk, of shared memory with one test of bounds for all. Memory within the
+//! bounds is there, so it does not matter whether a chunk comes to the load. In code for rows of blocks, so are slots
+//! that hold the same in all warps.
 
 use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
 

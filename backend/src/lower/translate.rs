@@ -1,5 +1,5 @@
-//! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant more, and for the others
-//! cold code asks the runtime.
+//! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant
+//! more, and for the others cold code asks the runtime.
 
 use warpjit_ir::{InstData, MemAccess, Opcode, Value};
 
@@ -136,8 +136,9 @@ impl Lower<'_, '_> {
         self.e.bor(others, denied)
     }
 
-    /// Bits that are not 0 where an access is inside neither window; and where it is found if it is inside one. Its last byte tells: what lies
-    /// below a window is never mapped as far as an access is wide, and traps or is asked for.
+    /// Bits that are not 0 where an access is inside neither window; and where it is found if it is inside one. Its
+    /// last byte tells: what lies below a window is never mapped as far as an access is wide, and traps or is asked
+    /// for.
     fn window_place(&mut self, address: V, bytes: u8) -> (V, V) {
         let ty = self.e.ty(address);
         let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE].map(|place| {

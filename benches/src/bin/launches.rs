@@ -41,33 +41,28 @@ const GCN: &[u32] = &[
 
 fn tesla() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
     let code = assemble(SOURCE, Target::compute(Chip::G80))?.code;
-    let options = ProgramOptions {
-        chip: Some("g80".parse().expect("a chip")),
-        registers: Some(4),
-        ..ProgramOptions::new(Isa::Tesla)
-    };
+    let options =
+        ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().expect("a chip"))).registers(Some(4));
     Ok((code, options))
 }
 
 fn gcn() -> (Vec<u8>, ProgramOptions) {
     let code = GCN.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let options = ProgramOptions {
-        chip: Some("fiji".parse().expect("a chip")),
-        raw: true,
-        rsrc1: Some(0x002c_0043),
+    let options = ProgramOptions::new(Isa::Gcn)
+        .chip(Some("fiji".parse().expect("a chip")))
+        .raw(true)
+        .rsrc1(Some(0x002c_0043))
         // Two words of user data, and the number of the group.
-        rsrc2: Some(0x84),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+        .rsrc2(Some(0x84));
     (code, options)
 }
 
 /// A launch of one of the programs that writes at `out`.
 fn launch_of(isa: Isa, blocks: u32, block: u32, out: u64) -> Launch {
-    let launch = Launch { grid: [blocks, 1, 1], block: [block, 1, 1], ..Launch::default() };
+    let launch = Launch::default().grid([blocks, 1, 1]).block([block, 1, 1]);
     match isa {
-        Isa::Gcn => Launch { user_data: vec![out as u32, (out >> 32) as u32], ..launch },
-        _ => Launch { args: vec![Arg::u32(out as u32)], ..launch },
+        Isa::Gcn => launch.user_data(vec![out as u32, (out >> 32) as u32]),
+        _ => launch.args(vec![Arg::u32(out as u32)]),
     }
 }
 
@@ -97,7 +92,7 @@ struct Setup {
 
 impl Setup {
     fn new(isa: Isa, tier: Tier, threads: usize, blocks: u32, block: u32) -> anyhow::Result<Setup> {
-        Self::with(isa, blocks, block, Config { tier, threads, ..Config::default() })
+        Self::with(isa, blocks, block, Config::default().tier(tier).threads(threads))
     }
 
     fn with(isa: Isa, blocks: u32, block: u32, config: Config) -> anyhow::Result<Setup> {
@@ -222,7 +217,7 @@ fn frames() -> anyhow::Result<()> {
                 isa,
                 1,
                 if isa == Isa::Gcn { 64 } else { 32 },
-                Config { threads: 1, idle, ..Config::default() },
+                Config::default().threads(1).idle(idle),
             )?;
             for _ in 0..100 {
                 setup.run()?;
@@ -269,7 +264,7 @@ fn first() -> anyhow::Result<()> {
     let mut ahead_time = Vec::new();
     for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
         for (number, row) in rows.iter_mut().enumerate() {
-            let setup = Setup::with(Isa::Tesla, 1, 64, Config { tier, threads: 1, ..Config::default() })?;
+            let setup = Setup::with(Isa::Tesla, 1, 64, Config::default().tier(tier).threads(1))?;
             let programs = programs()?;
             if number == 1 {
                 let start = Instant::now();

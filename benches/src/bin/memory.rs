@@ -1,5 +1,5 @@
-//! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a table; the yardsticks are
-//! run in turn with what they are compared to.
+//! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a
+//! table; the yardsticks are run in turn with what they are compared to.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn main() -> Result<()> {
 
     let kernel = increments()?;
     for host in [HostLevel::Avx2, HostLevel::Native] {
-        let config = Config { tier: Tier::Jit, threads: 1, host, ..Config::default() };
+        let config = Config::default().tier(Tier::Jit).threads(1).host(host);
         let engine = Engine::new(config)?;
         let usual = kernel_in(&engine, &kernel, &Memory::new()?)?;
         let careful = kernel_in(&engine, &kernel, &Memory::with(&MemoryOptions::new().careful())?)?;
@@ -107,26 +107,22 @@ fn increments() -> Result<Program> {
         s_endpgm
     ";
     let code = assemble(source, Generation::Gfx8).map_err(|error| anyhow::anyhow!("{error:?}"))?.code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(Generation::Gfx8.into()),
-        rsrc1: Some(3 | 2 << 6 | 0xc0 << 12),
+    let options = ProgramOptions::new(Isa::Gcn)
+        .raw(true)
+        .chip(Some(Generation::Gfx8.into()))
+        .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
         // Two words of user data, and the block's number.
-        rsrc2: Some(2 << 1 | 1 << 7),
-        ..ProgramOptions::new(Isa::Gcn)
-    };
+        .rsrc2(Some(2 << 1 | 1 << 7));
     Ok(Program::load(&code, &options)?)
 }
 
 fn kernel_in(engine: &Engine, kernel: &Program, memory: &Memory) -> Result<Duration> {
     let blocks = 16384;
     let at = memory.map(None, 256 * u64::from(blocks), Access::ReadWrite)?;
-    let launch = Launch {
-        grid: [blocks, 1, 1],
-        block: [64, 1, 1],
-        user_data: vec![at as u32, (at >> 32) as u32],
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .grid([blocks, 1, 1])
+        .block([64, 1, 1])
+        .user_data(vec![at as u32, (at >> 32) as u32]);
     let run = || -> Result<()> {
         let report = engine.run(kernel, memory, &launch)?;
         anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);

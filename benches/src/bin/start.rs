@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
         let load = median(|| timed(|| load_program(&file)))?;
         let run = |tier, cached: bool, cancelled| {
             let cache = cached.then(|| CacheConfig::new(&folder));
-            let engine = Engine::new(Config { tier, cache, threads: 1, ..Config::default() })?;
+            let engine = Engine::new(Config::default().tier(tier).cache(cache).threads(1))?;
             if cached {
                 let mut session = Session::new(&file, &engine)?;
                 session.set_blocks(0..1)?;

@@ -60,13 +60,11 @@ fn main() -> anyhow::Result<()> {
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|");
     for (tier, cached) in [(Tier::Auto, false), (Tier::Auto, true), (Tier::Jit, false), (Tier::Jit, true)] {
-        let config = Config {
-            tier,
-            threads: 2,
-            hot_after: Some(0),
-            cache: cached.then(|| CacheConfig::new(&folder)),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .tier(tier)
+            .threads(2)
+            .hot_after(Some(0))
+            .cache(cached.then(|| CacheConfig::new(&folder)));
         let engine = Engine::new(config)?;
         let start = Instant::now();
         let mut first = None;

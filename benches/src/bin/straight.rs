@@ -102,14 +102,12 @@ fn main() -> anyhow::Result<()> {
         for count in [500, 2000, 8000, 32_000].into_iter().filter(|&count| count <= most) {
             let (text, made) = kernel(shape, count);
             let code = assemble(&text, Generation::Gfx8).context("the kernel's text")?.code;
-            let options = ProgramOptions {
-                raw: true,
-                chip: Some("fiji".parse().unwrap()),
-                registers: Some(26),
-                sgprs: Some(32),
-                shared: Some(512),
-                ..ProgramOptions::new(Isa::Gcn)
-            };
+            let options = ProgramOptions::new(Isa::Gcn)
+                .raw(true)
+                .chip(Some("fiji".parse().unwrap()))
+                .registers(Some(26))
+                .sgprs(Some(32))
+                .shared(Some(512));
             // Something in the registers, and results that are looked at.
             let mut registers: Vec<(String, Vec<u64>)> = (0..24)
                 .map(|n| (format!("v{n}"), (0..64).map(|lane| 0x3f80_0000 + 977 * lane * n).collect()))
@@ -117,7 +115,7 @@ fn main() -> anyhow::Result<()> {
             registers.push(("v24".into(), (0..64).map(|lane| 4 * lane).collect()));
             let resource = [RESULTS, 0, 256, 0x0002_4fac];
             registers.extend((16..).zip(resource).map(|(n, word)| (format!("s{n}"), vec![word])));
-            let launch = Launch { grid: [1; 3], block: [64, 1, 1], registers, ..Launch::default() };
+            let launch = Launch::default().grid([1; 3]).block([64, 1, 1]).registers(registers);
             let mut times = Vec::new();
             let mut share = 0.0;
             let mut compile = f64::MAX;
@@ -125,7 +123,8 @@ fn main() -> anyhow::Result<()> {
             for tier in [Tier::Jit, Tier::Interp] {
                 let mut least = f64::MAX;
                 for _ in 0..3 {
-                    let engine = Engine::new(Config { tier, threads: 1, chunk_groups, ..Config::default() })?;
+                    let engine =
+                        Engine::new(Config::default().tier(tier).threads(1).chunk_groups(chunk_groups))?;
                     let start = Instant::now();
                     let program = Program::load(&code, &options)?;
                     load = load.min(start.elapsed().as_secs_f64());

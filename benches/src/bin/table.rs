@@ -128,7 +128,7 @@ struct Engines {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse()?;
     let engine = |tier, threads, count| {
-        Engine::new(Config { tier, threads, count, host: options.host, ..Config::default() })
+        Engine::new(Config::default().tier(tier).threads(threads).count(count).host(options.host))
     };
     let engines = Engines {
         interp: engine(Tier::Interp, 1, false)?,
@@ -273,8 +273,8 @@ fn fastest(native: &mut dyn Native, options: &Options) -> Option<[Way; 2]> {
     Some([best(128)?, best(u32::MAX)?])
 }
 
-/// Native at both widths, one thread, two threads, native on two threads where that is wanted, in turn; each with a run before that warms the
-/// caches.
+/// Native at both widths, one thread, two threads, native on two threads where that is wanted, in turn; each with a run
+/// before that warms the caches.
 fn interleave(
     native: &mut dyn Native,
     mut halves: Option<&mut [Box<dyn Native>; 2]>,

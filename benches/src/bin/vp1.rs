@@ -61,7 +61,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 
 /// Best time of a program, and what its first run took beyond that.
 fn guest(case: &Case, tier: Tier, runs: usize) -> anyhow::Result<(Duration, Duration)> {
-    let mut machine = case.machine(&Config { tier, ..Config::default() })?;
+    let mut machine = case.machine(&Config::default().tier(tier))?;
     let mut times = Vec::new();
     for _ in 0..=runs {
         case.reset(&mut machine)?;

@@ -6,7 +6,7 @@ use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::session::Session;
 use warpjit::suite::Timing;
-use warpjit_runtime::{Config, Engine};
+use warpjit_runtime::Engine;
 
 use super::{first_run, print, statistics, suite};
 use crate::args::{BenchArgs, EngineArgs, NumericsName, TierName};
@@ -60,7 +60,7 @@ pub(super) fn measure(
     } else {
         // Compiled code counts, too, but not all.
         let exact = counting == Counting::Threads;
-        let engine = Engine::new(Config { count: exact, ..options.config() })?;
+        let engine = Engine::new(options.config().count(exact))?;
         let mut session = first_run::session(file, &engine, options)?;
         let mut outcome = once(&mut session)?;
         if counting == Counting::All {
@@ -71,7 +71,7 @@ pub(super) fn measure(
         }
         Some(outcome)
     };
-    let engine = Engine::new(Config { count: false, ..options.config() })?;
+    let engine = Engine::new(options.config().count(false))?;
     let mut session = first_run::session(file, &engine, options)?;
     let mut outcome = once(&mut session)?;
     let compile = outcome.stats.compile;

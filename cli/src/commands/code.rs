@@ -1,5 +1,6 @@
 //! Finds the code that `disasm`, `asm` and `ir` work on: instruction set, chip, and program or kernel.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -71,29 +72,39 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Loads what the arguments name: a container, raw words, or a launch file's program.
-    pub fn load(args: &DisasmArgs) -> anyhow::Result<Code> {
+    /// Loads what the arguments name: a container, raw words, or a launch file's program. `wanted`: to be listed, or to be
+    /// compiled, too.
+    pub fn load(args: &DisasmArgs, wanted: Wanted<'_>) -> anyhow::Result<Code> {
         let is_launch = args.file.extension().is_some_and(|e| e == "toml");
         let launch = if is_launch { Some(LaunchFile::load(&args.file)?) } else { None };
         let (path, bytes) = match &launch {
             Some(launch) => (launch.path.with_file_name(&launch.program.file), launch.program.code.clone()),
             None => (args.file.clone(), read(&args.file)?),
         };
-        let options = match &launch {
+        let mut options = match &launch {
             Some(launch) => program_options(launch),
             None => ProgramOptions::new(choose(args.isa.as_deref(), args.chip.as_deref())?.0),
         };
-        let options = ProgramOptions { raw: options.raw || args.raw, ..options };
+        options.raw |= args.raw;
         let program = launch.as_ref().map(|l| &l.program);
         let meter = Meter::new(Task::Loading, args.budget.budget(), Spent::default());
         let module = if options.raw {
             container::raw::load(&bytes, options.isa)
         } else {
-            container::load_within(&bytes, options.isa, Wanted::All, &meter)
+            container::load_within(&bytes, options.isa, wanted, &meter)
         };
         let module = module.with_context(|| path.display().to_string())?;
         // A container knows better than the default.
-        let options = ProgramOptions { isa: module.isa, ..options };
+        let options = options.isa(module.isa);
+        if module.chip.is_none() && launch.is_none() && args.chip.is_none() {
+            let chip = options.isa.front_end().default_chip();
+            let _ = writeln!(
+                std::io::stderr(),
+                "{}: raw words, taken for {chip}'s ({}); --chip names another",
+                path.display(),
+                options.isa
+            );
+        }
         let named = args.chip.as_deref().map(|name| chip_named(module.isa, name)).transpose()?;
         let named = named.or(program.and_then(|p| p.chip));
         let chip = named.or(module.chip).unwrap_or(module.isa.front_end().default_chip());
@@ -118,7 +129,7 @@ impl Code {
     /// The kernels asked for, lifted.
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {
-            let options = ProgramOptions { chip: Some(self.chip), ..self.options.clone() };
+            let options = self.options.clone().chip(Some(self.chip));
             Program::of_kernel(&self.module, kernel, &options, self.budget, None)
                 .with_context(|| self.path.display().to_string())
         };

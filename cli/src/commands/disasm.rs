@@ -1,13 +1,14 @@
 //! `warpjit disasm`: lists the code of a file.
 
 use warpjit::outcome::Status;
+use warpjit_frontend::container::Wanted;
 
 use super::code::Code;
 use super::print;
 use crate::args::DisasmArgs;
 
 pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
-    let code = Code::load(args)?;
+    let code = Code::load(args, Wanted::Listing)?;
     let kernels = code.kernels()?;
     let mut text = String::new();
     for (index, kernel) in kernels.iter().enumerate() {

@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::profile::{ListedLine, parse_listing};
-use warpjit_runtime::{CodeKind, CodeListing, CodePart, Config, Engine, KnownSlot, Observe, Report};
+use warpjit_frontend::container::Wanted;
+use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
 use super::{first_run, print};
@@ -35,12 +36,12 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     }
     let file = LaunchFile::load(path)?;
     let config = options.config();
-    let observe = Observe { listings: true, ..config.observe };
-    let engine = Engine::new(Config { observe, ..config })?;
+    let observe = config.observe.listings(true);
+    let engine = Engine::new(config.observe(observe))?;
     let mut session = first_run::session(&file, &engine, &options)?;
     let report = first_run::run_for(&mut session, args.seconds)?;
 
-    let code = Code::load(&args.program)?;
+    let code = Code::load(&args.program, Wanted::All)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
     let (bytes, base) = image.code.file().unwrap_or_default();
@@ -91,6 +92,7 @@ fn show(text: &mut String, function: &CodeListing, form: Form, guest: &[ListedLi
             format!("rows of blocks, {pieces}, all lanes of every warp take part")
         }
         CodeKind::Rows { whole: false } => format!("rows of blocks, {pieces}"),
+        _ => pieces,
     };
     writeln!(text, "; {}: {kind}, {} bytes", function.name, function.bytes)?;
     show_slots(text, "assumed", &function.assumed)?;
@@ -140,8 +142,8 @@ fn show_body(text: &mut String, body: &str, spans: &[Range<u64>], guest: &[Liste
     Ok(())
 }
 
-/// Guest addresses that lines of a listing are of: those beside them (`@0x18`), or where these stand only where they change, those of lines or
-/// headings of blocks before.
+/// Guest addresses that lines of a listing are of: those beside them (`@0x18`), or where these stand only where they
+/// change, those of lines or headings of blocks before.
 fn addresses(body: &str) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut last = None;

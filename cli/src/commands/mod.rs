@@ -6,8 +6,10 @@ mod code;
 mod disasm;
 mod exec;
 mod first_run;
+mod interrupt;
 mod ir;
 mod launched;
+mod new;
 mod profile;
 mod progress;
 mod run;
@@ -27,6 +29,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Bench(args) => bench::bench(args),
         Command::Profile(args) => profile::profile(args),
         Command::Asm(args) => asm::asm(args),
+        Command::New(args) => new::new(args),
         Command::Disasm(args) => disasm::disasm(args),
         Command::Ir(args) => ir::ir(args),
         Command::Exec(args) => exec::exec(args),

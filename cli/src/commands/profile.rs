@@ -8,7 +8,8 @@ use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
 use warpjit::suite::Host;
-use warpjit_runtime::{Config, Engine, Observe, Samples, Tier};
+use warpjit_frontend::container::Wanted;
+use warpjit_runtime::{Engine, Observe, Samples, Tier};
 
 use super::code::Code;
 use super::{first_run, print};
@@ -27,7 +28,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
         }
     }
     let file = LaunchFile::load(&args.file)?;
-    let code = Code::load(&DisasmArgs::of_launch_file(&args.file))?;
+    let code = Code::load(&DisasmArgs::of_launch_file(&args.file), Wanted::All)?;
     let mut setting = Setting {
         file: args.file.display().to_string(),
         isa: code.module.isa.name().to_owned(),
@@ -103,8 +104,8 @@ fn sample(
 ) -> anyhow::Result<(Outcome, Samples)> {
     let options = &args.engine;
     let config = options.config();
-    let observe = Observe { sample_rate: args.rate, ..config.observe };
-    let engine = Engine::new(Config { observe, ..config })?;
+    let observe = config.observe.sample_rate(args.rate);
+    let engine = Engine::new(config.observe(observe))?;
     let mut session = first_run::session(file, &engine, options)?;
     let report = first_run::run(&mut session)?;
     setting.not_compiled.clone_from(&report.stats.not_compiled);
@@ -138,8 +139,8 @@ struct Count {
 /// Lets the interpreter count, for so long at most.
 fn count(args: &ProfileArgs, file: &LaunchFile) -> anyhow::Result<Count> {
     let options = &args.engine;
-    let config = Config { tier: Tier::Interp, ..options.config() };
-    let engine = Engine::new(Config { observe: Observe { count: true, ..Observe::default() }, ..config })?;
+    let config = options.config().tier(Tier::Interp);
+    let engine = Engine::new(config.observe(Observe::default().count(true)))?;
     let mut session = first_run::session(file, &engine, options)?;
     let report = first_run::run_for(&mut session, args.count_seconds)?;
     Ok(Count {

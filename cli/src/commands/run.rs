@@ -2,18 +2,18 @@
 
 use anyhow::Context;
 use warpjit::launch_file::LaunchFile;
-use warpjit::outcome::Status;
-use warpjit_runtime::{Config, Engine, SaveToken};
+use warpjit::outcome::{Outcome, Status};
+use warpjit_runtime::{CancelToken, Engine, SaveToken};
 
-use super::{first_run, print, statistics};
+use super::{first_run, interrupt, print, statistics};
 use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
     let file = LaunchFile::load(&args.file)?;
     // The JSON object names instruction counts, so they are counted.
-    let config = options.config();
-    let config = Config { count: config.count || options.json, ..config };
+    let mut config = options.config();
+    config.count |= options.json;
     let engine = Engine::new(config)?;
     let mut session = first_run::session(&file, &engine, options)?;
     if let Some(path) = &args.resume {
@@ -24,7 +24,20 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     if let Some(regions) = args.stop_after {
         session.set_save(SaveToken::after(regions));
     }
+    let cancel = CancelToken::new();
+    session.set_cancel(cancel.clone());
+    interrupt::cancels(cancel);
     let report = first_run::run(&mut session)?;
+    if report.cancelled {
+        let of = session.block_count();
+        let text = format!("stopped: {} of {of} blocks done\n", report.stats.blocks);
+        let outcome = Outcome::stopped(report);
+        match options.json {
+            true => print(&format!("{}\n", outcome.to_json(options.verbose)))?,
+            false => print(&(text + &outcome.to_text(options.verbose)))?,
+        }
+        return Ok(Status::Interrupted);
+    }
     if let (Some(saved), Some(path)) = (&report.saved, &args.state) {
         let bytes = session.saved_bytes(saved)?;
         std::fs::write(path, &bytes).with_context(|| path.display().to_string())?;

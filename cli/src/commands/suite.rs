@@ -75,6 +75,7 @@ fn graver(a: Status, b: Status) -> Status {
         Status::Mismatch => 1,
         Status::Fault => 2,
         Status::Error => 3,
+        Status::Interrupted => 4,
     };
     if rank(b) > rank(a) { b } else { a }
 }

@@ -18,8 +18,8 @@ pub trait Files {
 /// Most bytes of a file: the largest buffer is filled by one.
 const MOST_BYTES: u64 = 1 << 32;
 
-/// The content of a plain file: as much of it as it says that it has. A device or a pipe may have no end, and neither may a file of the system's
-/// that says it has none.
+/// The content of a plain file: as much of it as it says that it has. A device or a pipe may have no end, and neither
+/// may a file of the system's that says it has none.
 ///
 /// # Errors
 ///

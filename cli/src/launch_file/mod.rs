@@ -103,9 +103,15 @@ impl LaunchFile {
         let bytes = files.read(name).map_err(|e| whole(format!("cannot be read: {e}")))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            whole(format!(
-                "is not UTF-8 text (byte {at:#x}); a launch file is TOML that names the code (docs/launch-file.md)"
-            ))
+            let advice = format!("`warpjit new {} > launch.toml` writes one", shown.display());
+            match e.as_bytes().starts_with(b"\x7fELF") {
+                true => whole(format!(
+                    "is an ELF file, not a launch file, which is TOML that names the code (docs/launch-file.md); {advice}"
+                )),
+                false => whole(format!(
+                    "is not UTF-8 text (byte {at:#x}); a launch file is TOML that names the code (docs/launch-file.md); {advice}"
+                )),
+            }
         })?;
         LaunchFile::parse(&text, files, shown)
     }

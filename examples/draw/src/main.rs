@@ -82,7 +82,7 @@ fn run(args: &Args) -> Result<bool> {
         TierName::Jit => Tier::Jit,
         TierName::Auto => Tier::Auto,
     };
-    let engine = Engine::new(Config { tier, threads: args.threads, ..Config::default() })?;
+    let engine = Engine::new(Config::default().tier(tier).threads(args.threads))?;
     let names: &[&str] = match args.family {
         FamilyName::All => &families::NAMES,
         one => &families::NAMES[one as usize..][..1],

@@ -68,8 +68,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether the pictures agree. Few pixels may differ by any amount: those on an edge belong to one triangle or its neighbour, depending on
-    /// the last bit of a vertex.
+    /// Whether the pictures agree. Few pixels may differ by any amount: those on an edge belong to one triangle or its
+    /// neighbour, depending on the last bit of a vertex.
     pub fn is_small(&self) -> bool {
         self.apart * 1000 <= self.pixels
     }

@@ -221,7 +221,8 @@ fn rasterise(
 struct Edge {
     from: Point,
     to: Point,
-    /// Whether pixel centres on it belong to the triangle: those on a top or left side do, so that a pixel between two triangles is drawn once.
+    /// Whether pixel centres on it belong to the triangle: those on a top or left side do, so that a pixel between two
+    /// triangles is drawn once.
     has_border: bool,
 }
 

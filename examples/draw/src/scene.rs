@@ -114,7 +114,8 @@ pub struct Draw {
     pub culls: bool,
     /// Constants of the vertex program: model to clip space, four rows; model to world space, three rows.
     pub vertex_constants: [f32; 28],
-    /// Constants of the pixel program: direction to the light and ambient light; half vector and shininess; tint and strength of the highlight.
+    /// Constants of the pixel program: direction to the light and ambient light; half vector and shininess; tint and
+    /// strength of the highlight.
     pub pixel_constants: [f32; 12],
 }
 

@@ -114,7 +114,8 @@ impl Texture {
         memory
     }
 
-    /// The texels as GCN's array mode "1D thin" has them: tiles of 8 x 8 texels, tile by tile in rows, with the texels of a tile in Z order.
+    /// The texels as GCN's array mode "1D thin" has them: tiles of 8 x 8 texels, tile by tile in rows, with the texels
+    /// of a tile in Z order.
     pub fn tiled_1d(&self) -> Vec<u8> {
         let mut memory = Vec::new();
         for (level, texels) in self.levels.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The excerpts in docs/software-gpu.md stand in the example: each block marked `rust` or `asm` is a run of lines of a file, but for the blanks
-//! at the beginnings of lines.
+//! The excerpts in docs/software-gpu.md stand in the example: each block marked `rust` or `asm` is a run of lines of a
+//! file, but for the blanks at the beginnings of lines.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A small frame, drawn by all families in the interpreter and in compiled code: interpreter and compiled code give the same picture, and the
-//! families' pictures agree.
+//! A small frame, drawn by all families in the interpreter and in compiled code: interpreter and compiled code give the
+//! same picture, and the families' pictures agree.
 
 use draw::families;
 use draw::picture::Picture;
@@ -10,7 +10,7 @@ use warpjit_runtime::{Config, Engine, Tier};
 const SIZE: [u32; 2] = [64, 48];
 
 fn pictures(tier: Tier) -> Vec<Picture> {
-    let engine = Engine::new(Config { tier, ..Config::default() }).unwrap();
+    let engine = Engine::new(Config::default().tier(tier)).unwrap();
     let scene = Scene::new();
     let draw = |name: &&str| {
         let mut renderer = Renderer::new(families::new(name, &engine).unwrap(), &scene).unwrap();

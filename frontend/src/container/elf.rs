@@ -189,7 +189,7 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(
     let endian = Endianness::Little;
     let machine = header.e_machine(endian).0;
     if machine != EM_CUDA {
-        let what = format!("ELF machine {machine}");
+        let what = super::foreign::machine(machine);
         return Err(ContainerError::Unsupported { offset: 18, what });
     }
     let flags = header.e_flags(endian).0;

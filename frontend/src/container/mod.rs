@@ -1,11 +1,14 @@
 //! Reads containers: from the bytes of a file to kernels with their code, constants and resource sizes.
 //!
 //! [`load`] recognises the format by its content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, fat
-//! binaries ([`fatbin`], which hold cubins). Anything else is raw little-endian words ([`raw`]).
+//! binaries ([`fatbin`], which hold cubins). What is known to be something else is refused by name (`foreign`). Anything else is
+//! raw little-endian words ([`raw`]).
 
+#[cfg(feature = "gcn")]
 pub mod code_object;
 pub mod elf;
 pub mod fatbin;
+mod foreign;
 pub mod raw;
 pub mod text;
 
@@ -16,12 +19,15 @@ pub use crate::error::ContainerError;
 use crate::isa::Isa;
 use crate::module::Module;
 
-/// Which kernels of a file are wanted. All are in [`Module::kernels`], but of an ELF cubin only those that are wanted are linked (functions in
-/// sections of their own put behind the code, addresses put in): many kernels that call the same functions would have a copy each.
+/// Which kernels of a file are wanted. All are in [`Module::kernels`], but of an ELF cubin only those that are wanted
+/// are linked (functions in sections of their own put behind the code, addresses put in): many kernels that call the
+/// same functions would have a copy each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted<'a> {
     /// All.
     All,
+    /// All, to be listed and not run: what other files define may be missing, and is 0 then.
+    Listing,
     /// The kernel of that name, or the only one; of several without a name none.
     Kernel(Option<&'a str>),
 }
@@ -30,7 +36,7 @@ impl Wanted<'_> {
     /// Whether a kernel is wanted.
     fn wants(self, name: &str) -> bool {
         match self {
-            Wanted::All | Wanted::Kernel(None) => true,
+            Wanted::All | Wanted::Listing | Wanted::Kernel(None) => true,
             Wanted::Kernel(Some(wanted)) => wanted == name,
         }
     }
@@ -53,15 +59,17 @@ pub fn load_within(
     if bytes.is_empty() {
         Err(ContainerError::Empty)
     } else if bytes.starts_with(b"\x7fELF") {
-        match code_object::is_code_object(bytes) {
-            true => code_object::load(bytes, meter),
-            false => elf::load(bytes, wanted, meter),
+        #[cfg(feature = "gcn")]
+        if code_object::is_code_object(bytes) {
+            return code_object::load(bytes, wanted, meter);
         }
+        elf::load(bytes, wanted, meter)
     } else if fatbin::is_fatbin(bytes) {
         fatbin::load(bytes, wanted, meter)
     } else if text::is_text_cubin(bytes) {
         text::load(bytes, meter)
     } else {
+        foreign::refuse(bytes)?;
         raw::load(bytes, isa)
     }
 }
@@ -84,8 +92,9 @@ fn check_overlaps(total: u64, file: &[u8], offset: u64) -> Result<(), ContainerE
     Err(ContainerError::Elf { offset, reason: "parts of the file lie over each other too often".into() })
 }
 
-/// Lengths of the names that symbols, sections and relocations of a file have. A string may be the name of many, or many names may end in one
-/// string; what is done with each takes time by its length. Compilers share strings now and then: the sum is no more than a few times the file.
+/// Lengths of the names that symbols, sections and relocations of a file have. A string may be the name of many, or
+/// many names may end in one string; what is done with each takes time by its length. Compilers share strings now and
+/// then: the sum is no more than a few times the file.
 struct NameLengths {
     left: u64,
 }

@@ -128,8 +128,8 @@ pub struct PixelMaps {
 pub struct Surroundings {
     /// Geometry, tessellation: input vertices of a primitive or patch. The draw says that.
     pub vertices: u32,
-    /// Tessellation evaluation: words of patch space, which are [`ProgramHeader::patch_words`] of the control program. Without one, there are
-    /// the 6 words of the levels.
+    /// Tessellation evaluation: words of patch space, which are [`ProgramHeader::patch_words`] of the control program.
+    /// Without one, there are the 6 words of the levels.
     pub patch_words: u32,
 }
 
@@ -317,7 +317,8 @@ impl ProgramHeader {
 
     /// What the program takes, one entry for each run of consecutive words of one kind.
     ///
-    /// The facing of pixels is always there: the header does not say whether a program reads it. What a program does not read costs nothing.
+    /// The facing of pixels is always there: the header does not say whether a program reads it. What a program does
+    /// not read costs nothing.
     pub fn inputs(&self, surroundings: &Surroundings) -> Vec<HeaderInput> {
         let mut inputs = Vec::new();
         match &self.maps {

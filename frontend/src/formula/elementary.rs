@@ -177,8 +177,9 @@ fn bounded<O: Ops>(o: &mut O, x: O::Double, value: O::Double, most: f64, cosine:
     o.double_select(finite, value, nan)
 }
 
-/// Sine or cosine of an angle that is an f32; NaN for infinities. Up to 2^29 within 3e-16 and 2^-40 of the value. Beyond 2^30, where f32 are ten turns and more apart, the absolute
-/// error grows to 2^-32; beyond 2^50 they are 0 and 1.
+/// Sine or cosine of an angle that is an f32; NaN for infinities. Up to 2^29 within 3e-16 and 2^-40 of the value.
+/// Beyond 2^30, where f32 are ten turns and more apart, the absolute error grows to 2^-32; beyond 2^50 they are 0 and
+/// 1.
 pub fn of_angle<O: Ops>(o: &mut O, angle: O::Double, cosine: bool) -> O::Double {
     // 2 / pi in pieces of 29 bits, so that the product with an f32 is exact, and the rest.
     let [first, second, third] = TWO_OVER_PI.map(|piece| o.double(piece));

@@ -21,8 +21,8 @@ pub(crate) const LINEAR_ALIGNED: u32 = 8;
 /// The one of linear images in which nothing is aligned.
 pub(crate) const LINEAR_GENERAL: u32 = 31;
 
-/// What levels on 1.0 to 1.2 have: each follows the one before it with all slices of that. Sizes of levels behind the first are rounded up to
-/// powers of two; with `pow2_pad` those of the first, too.
+/// What levels on 1.0 to 1.2 have: each follows the one before it with all slices of that. Sizes of levels behind the
+/// first are rounded up to powers of two; with `pow2_pad` those of the first, too.
 fn by_levels(size: u32, geometry: u32, what: What) -> Level {
     let What { bytes, level, .. } = what;
     let (aligned, pow2_pad) = (what.tiling == LINEAR_ALIGNED, what.pow2_pad);
@@ -136,8 +136,8 @@ fn level(args: &[u64]) -> Level {
 
 const PARAMS: &[Scalar] = &[Scalar::I32; 3];
 
-/// The first byte of a level, from the image's first on. Arguments: dwords 2 and 4 of the resource; [`pack_what`], the level, parts of dwords 3
-/// and 5.
+/// The first byte of a level, from the image's first on. Arguments: dwords 2 and 4 of the resource; [`pack_what`], the
+/// level, parts of dwords 3 and 5.
 pub(crate) static START: PureFn = PureFn {
     name: "gcn.linear_start",
     params: PARAMS,
@@ -210,7 +210,8 @@ mod tests {
         // One byte: rows of 64 texels, slices of 256.
         let bytes = |n| of(false, aligned, [256, 4, 256, 1, 3], 1, n);
         assert_eq!([1, 2].map(bytes), [(1024, 128, 2), (1280, 256, 1)]);
-        // Two cubes have twelve faces, behind the first level sixteen; a depth of 5 is 2 at the second level, one of 6 is 3 there and rounded up to 4.
+        // Two cubes have twelve faces, behind the first level sixteen; a depth of 5 is 2 at the second level, one of 6
+        // is 3 there and rounded up to 4.
         let kind = |kind, slices, n| of(false, aligned | kind, [64, 32, 64, slices, 3], 4, n).0;
         assert_eq!([1, 2].map(|n| kind(CUBES, 2, n)), [12 * 8192, 12 * 8192 + 16 * 2048]);
         assert_eq!([1, 2].map(|n| kind(SOLID, 5, n)), [5 * 8192, 5 * 8192 + 2 * 2048]);

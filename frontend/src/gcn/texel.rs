@@ -4,8 +4,8 @@
 //! components from the highest bits down; the first component (red) has the lowest bits. Components with a shared exponent
 //! (5_9_9_9) are always floats, stored as OpenGL's extension `EXT_texture_shared_exponent` defines.
 //!
-//! Our choices, where no document says: integers that do not fit are clamped when stored, as Direct3D has it; components that the instruction does
-//! not supply are stored as 0; a format that does not exist loads as 0.
+//! Our choices, where no document says: integers that do not fit are clamped when stored, as Direct3D has it;
+//! components that the instruction does not supply are stored as 0; a format that does not exist loads as 0.
 
 use warpjit_ir::{PureFn, Scalar};
 
@@ -208,7 +208,8 @@ fn shared_scale(texel: u32) -> f32 {
     f32::from_bits(((texel >> 27) + 127 - 24) << 23)
 }
 
-/// The texel with a common exponent that is nearest to three numbers: what is negative or a NaN is 0, what is too large the largest there is.
+/// The texel with a common exponent that is nearest to three numbers: what is negative or a NaN is 0, what is too large
+/// the largest there is.
 fn share_exponent(components: [u32; 3]) -> u32 {
     const LARGEST: f64 = 65408.0;
     let numbers = components.map(|bits| {
@@ -359,9 +360,9 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
     texel
 }
 
-/// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 9:6, selectors of three bits from 12
-/// up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25 whether two bits of a fourth
-/// component have no sign ([`NumberFormat::of_buffer_alpha`]).
+/// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 9:6, selectors of three bits from
+/// 12 up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25
+/// whether two bits of a fourth component have no sign ([`NumberFormat::of_buffer_alpha`]).
 pub(crate) fn pack_format(data: u32, number: u32, selectors: u32, d16: bool) -> u32 {
     data & 63 | (number & 15) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
 }

@@ -9,8 +9,9 @@
 //! - `key`, `data`: what code depends on, and what it reads;
 //! - `code`: a function as a whole; `lod`, `axis`, `texel`, `block`, `filter`: its parts, as the modules of `warpjit_texture::sample`.
 //!
-//! What code is not made for ([`StateKey::of`] gives `None`): block compression 6 and 7, pairs of texels, cubes by direction and seamless ones,
-//! minima and maxima, coordinates in texels that wrap, images of 2 GiB and more, views of more than 16 levels.
+//! What code is not made for ([`StateKey::of`] gives `None`): block compression 6 and 7, pairs of texels, cubes by
+//! direction and seamless ones, minima and maxima, coordinates in texels that wrap, images of 2 GiB and more, views of
+//! more than 16 levels.
 
 mod axis;
 mod block;

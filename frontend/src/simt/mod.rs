@@ -7,6 +7,7 @@ mod flags;
 mod float;
 mod graph;
 mod lanes;
+pub(crate) mod lift_input;
 mod lock;
 pub(crate) mod stage;
 pub(crate) mod texture;

@@ -2,12 +2,12 @@
 //! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::code::Code;
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{CodePlace, FrontEnd, LaunchRules};
-use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
+use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
+use crate::simt::lift_input::{ChipRules, LiftInput};
 use crate::simt::stage::{Plan, interface};
 use crate::simt::texture::MAILBOX_BYTES;
 use bytes::Bytes;
@@ -66,19 +66,7 @@ impl crate::Target for Chip {
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
-        let chip = *self;
-        let needs = Needs::of(kernel, options, abi::compute(chip).max_registers);
-        let base = if options.raw { options.base } else { 0 };
-        check_entry(base, needs.entry, 4, &kernel.code)?;
-        lift_program(
-            chip,
-            module,
-            kernel,
-            Code::of_file(&kernel.code, base, base.into()),
-            needs,
-            options,
-            meter,
-        )
+        rules(*self).of_file(module, kernel, options, meter, |program| lift_program(*self, program))
     }
 
     fn lift_at(
@@ -87,11 +75,7 @@ impl crate::Target for Chip {
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
-        let (code, entry) = place.in_segment(4, options.code_bytes)?;
-        let options = &CodeOptions { raw: true, entry, base: 0, ..options.clone() };
-        let (module, kernel) = (Module::nothing(self.isa()), Kernel::default());
-        let needs = Needs::of(&kernel, options, abi::compute(*self).max_registers);
-        lift_program(*self, &module, &kernel, code, needs, options, meter)
+        rules(*self).at(place, options, meter, |program| lift_program(*self, program))
     }
 
     fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String {
@@ -103,16 +87,14 @@ impl crate::Target for Chip {
     }
 }
 
-/// Lifts a kernel, or raw words, from `code`.
-fn lift_program(
-    chip: Chip,
-    module: &Module,
-    kernel: &Kernel,
-    code: Code<'_>,
-    needs: Needs,
-    options: &CodeOptions,
-    meter: &Meter,
-) -> Result<KernelImage, LoadError> {
+/// How its programs are read.
+fn rules(chip: Chip) -> ChipRules {
+    ChipRules { isa: Isa::Tesla, align: 4, max_registers: abi::compute(chip).max_registers }
+}
+
+/// Lifts a kernel, or raw words.
+fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadError> {
+    let LiftInput { module, kernel, code, needs, options, meter } = program;
     let mut abi = abi::compute(chip);
     let Needs { entry, registers, shared_bytes, mut local_bytes } = needs;
     let base = if options.raw { options.base } else { 0 };

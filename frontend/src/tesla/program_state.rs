@@ -132,8 +132,8 @@ pub struct ResultMap {
 }
 
 impl ResultMap {
-    /// VP_RESULT_MAP. `size` is VP_RESULT_MAP_SIZE (0x16ac); each of the registers, from 0x16bc on, has four slots, the first one in its low
-    /// byte.
+    /// VP_RESULT_MAP. `size` is VP_RESULT_MAP_SIZE (0x16ac); each of the registers, from 0x16bc on, has four slots, the
+    /// first one in its low byte.
     pub fn of_vertex(size: u32, registers: &[u32]) -> ResultMap {
         ResultMap::new(false, size, registers)
     }
@@ -358,8 +358,9 @@ impl FragmentState {
         self.words().map(link).collect()
     }
 
-    /// The registers of results when the program ends (docs/hardware/graphics-nv.md section 2.6): four for each colour, the sample mask, the
-    /// depth. Targets that the program leaves out have registers, too, and no register says which these are.
+    /// The registers of results when the program ends (docs/hardware/graphics-nv.md section 2.6): four for each colour,
+    /// the sample mask, the depth. Targets that the program leaves out have registers, too, and no register says which
+    /// these are.
     pub fn outputs(&self) -> Vec<FragmentOutput> {
         let others = u32::from(self.sample_mask) + u32::from(self.gives_depth());
         let colours = self.result_count.saturating_sub(others).min(4 * TARGETS);

@@ -82,9 +82,7 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
         Err(_) => Vec::new(),
     };
     let mut options = vec![ProgramOptions::new(isa)];
-    options.extend(
-        names.into_iter().map(|name| ProgramOptions { kernel: Some(name), ..ProgramOptions::new(isa) }),
-    );
+    options.extend(names.into_iter().map(|name| ProgramOptions::new(isa).kernel(Some(name))));
     for options in options {
         let region = Region::new(&INSTRUMENTED_SYSTEM);
         let loaded = Program::load_within(&bytes, &options, BUDGET, None);
@@ -119,19 +117,17 @@ fn run(program: &Program, isa: Isa, random: &mut SplitMix, context: &mut Context
         |params| params.iter().map(|&(_, bytes)| Arg::bytes(vec![0; bytes as usize], 1)).collect(),
     );
     let tier = random.pick(&[Tier::Interp, Tier::Jit]);
-    let config = Config { tier, threads: 1, budget: BUDGET, ..Config::default() };
+    let config = Config::default().tier(tier).threads(1).budget(BUDGET);
     let engine = Engine::new(config).map_err(|error| error.to_string())?;
     let memory = engine.memory().map_err(|error| error.to_string())?;
     let cancel = CancelToken::new();
     let lanes = if isa == Isa::Gcn { 64 } else { 32 };
-    let launch = Launch {
-        block: [lanes, 1, 1],
-        grid: [1; 3],
-        args,
-        max_steps: 500,
-        cancel: Some(cancel.clone()),
-        ..Launch::default()
-    };
+    let launch = Launch::default()
+        .block([lanes, 1, 1])
+        .grid([1; 3])
+        .args(args)
+        .max_steps(500)
+        .cancel(Some(cancel.clone()));
     let report = within(Duration::from_secs(20), cancel, || engine.run(program, &memory, &launch));
     let end = match report {
         Err(_) => "refused",

@@ -64,8 +64,8 @@ impl Cfg {
     }
 }
 
-/// Successors of each block of a valid function, with one node more, which is the second result: it stands for where indirect branches lead.
-/// Else there would be an edge from each of them to each block.
+/// Successors of each block of a valid function, with one node more, which is the second result: it stands for where
+/// indirect branches lead. Else there would be an edge from each of them to each block.
 pub(crate) fn successors_by_hub(func: &Function) -> (Vec<Vec<Block>>, Block) {
     let indirect = Block::new(func.blocks.len());
     let mut succs = vec![Vec::new(); func.blocks.len() + 1];

@@ -220,8 +220,8 @@ pub(crate) fn retain_params(func: &mut Function, keep: impl Fn(Value) -> bool) -
     any
 }
 
-/// Removes parameters that are given one value on every edge, besides themselves: the value stands for them. It may then be all that another
-/// parameter is given.
+/// Removes parameters that are given one value on every edge, besides themselves: the value stands for them. It may
+/// then be all that another parameter is given.
 pub(crate) fn single_arguments(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
     // By value: what a parameter is given, and the parameters that are given it.

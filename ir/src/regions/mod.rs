@@ -331,9 +331,9 @@ impl Kernel {
         self.region_within(entry, known, &Meter::unlimited()).expect("there are no limits")
     }
 
-    /// The region that starts at `entry`; `None` when that block must run in the interpreter, as all blocks must of a function where
-    /// a value is used in another block than its own. The same arguments give the same region each time; how large it is may depend on which
-    /// blocks were asked for before the first time ([`sizes`]).
+    /// The region that starts at `entry`; `None` when that block must run in the interpreter, as all blocks must of a
+    /// function where a value is used in another block than its own. The same arguments give the same region each time;
+    /// how large it is may depend on which blocks were asked for before the first time ([`sizes`]).
     ///
     /// The caller sees to it that `known` is so.
     ///

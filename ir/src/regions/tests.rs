@@ -276,7 +276,8 @@ fn where_all_lanes_take_part_no_mask_is_left() {
     assert_eq!(masks(&known), 0);
 }
 
-/// A wave's loop: v1 is written under exec, and read there only; v2 is, too, but behind the loop by all lanes; v3 in a lane by another's number.
+/// A wave's loop: v1 is written under exec, and read there only; v2 is, too, but behind the loop by all lanes; v3 in a
+/// lane by another's number.
 const MASKED: &str = r#"
 function @masked spmd lanes 64 entry block0 {
     slot s0: mask exec
@@ -347,7 +348,8 @@ fn what_lanes_out_of_the_register_hold_is_live_where_it_is_read() {
     assert_eq!(names(kept.live_in(Block(1))), "exec v0 v1 v2 v3 n");
 }
 
-/// With limits, loops come out where steps run short, and branches where lanes part; registers that nobody reads again are not written there.
+/// With limits, loops come out where steps run short, and branches where lanes part; registers that nobody reads again
+/// are not written there.
 #[test]
 fn regions_that_count_steps_are_more_than_blocks() {
     let options = RegionOptions { exact_steps: true, whole_lanes: 64, ..RegionOptions::default() };
@@ -407,7 +409,8 @@ block3 at 0x400 insts 1:
     func
 }
 
-/// Where running all lanes at once is slow: only what lanes read of each other without a barrier, of few lanes, and short loops with limits.
+/// Where running all lanes at once is slow: only what lanes read of each other without a barrier, of few lanes, and
+/// short loops with limits.
 #[test]
 fn slow_whole_warps_are_run_where_they_pay() {
     let options = RegionOptions { whole_lanes: 64, whole_is_slow: true, ..RegionOptions::default() };

@@ -9,20 +9,30 @@
 
 pub(crate) mod bytes;
 pub(crate) mod digest;
+#[cfg(feature = "cache")]
 mod store;
 
 use std::path::PathBuf;
 
+#[cfg(feature = "cache")]
 pub(crate) use store::{Key, Store};
 
 /// The folder and the size limit of the code cache ([`crate::Config::cache`]).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CacheConfig {
     /// The folder. It is created when needed, accessible only to this user. It is not used if it is a link, belongs to
     /// another user, or is writable for others.
     pub folder: PathBuf,
     /// Most bytes of all files in it.
     pub max_bytes: u64,
+}
+
+crate::setters::setters! {
+    CacheConfig {
+        folder: PathBuf,
+        max_bytes: u64,
+    }
 }
 
 impl CacheConfig {

@@ -13,6 +13,7 @@ mod looks;
 mod pieces;
 mod rows;
 mod shapes;
+#[cfg_attr(not(feature = "cache"), path = "jit/not_stored.rs")]
 mod stored;
 mod width;
 
@@ -36,7 +37,9 @@ use warpjit_ir::{
     Block, DeviceSite, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable,
 };
 
-use crate::cache::{CacheConfig, Key, Store};
+use crate::cache::CacheConfig;
+#[cfg(feature = "cache")]
+use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::carried;
 use crate::exec::memory::Rights;
@@ -44,7 +47,7 @@ use crate::exec::tiers::Limits;
 use crate::fork::{self, Guard, Mutex};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Budget, CancelToken, CodeListing, Error, HostLevel};
+use crate::{Budget, CancelToken, CodeListing, Error};
 
 pub use behind::Ready;
 pub use looks::BlockLook;
@@ -219,6 +222,7 @@ pub struct Jit {
     /// Nanoseconds that engines' compiler threads have spent compiling.
     behind: AtomicU64,
     /// The cache on disk and the key in it, if there is a cache.
+    #[cfg(feature = "cache")]
     store: Option<(Store, Key)>,
     /// Whether something was compiled since the last save.
     unsaved: AtomicBool,
@@ -254,12 +258,7 @@ impl Jit {
         budget: Budget,
         spent: Spent,
     ) -> Result<Jit, Error> {
-        let level = match variant.host {
-            HostLevel::Native => backend::HostLevel::Native,
-            HostLevel::Avx2 => backend::HostLevel::Avx2,
-            HostLevel::Sse41 => backend::HostLevel::Sse41,
-        };
-        let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;
+        let target = Target::host(variant.host.into()).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         let wide = variant.wide_vectors() && target.has_wide_vectors();
         let mut jit = Jit {
@@ -281,6 +280,7 @@ impl Jit {
             compiling: Mutex::default(),
             refusal: Mutex::default(),
             behind: AtomicU64::new(0),
+            #[cfg(feature = "cache")]
             store: None,
             unsaved: AtomicBool::new(false),
             loaded: AtomicU64::new(0),
@@ -289,9 +289,7 @@ impl Jit {
         };
         // Code from the cache has no text.
         if let Some(cache) = cache.filter(|_| !variant.listings) {
-            let (store, key) = (Store::new(cache.clone()), jit.key());
-            jit.load(&store, key);
-            jit.store = Some((store, key));
+            jit.load_from(cache);
         }
         Ok(jit)
     }

@@ -69,7 +69,8 @@ impl LongCall {
     /// Makes one, with a copy of the context. `None` if no stack is left.
     fn new(context: &Context, rights: Rights<'_>) -> Option<LongCall> {
         let fiber = Fiber::new()?;
-        // SAFETY: only the lifetime changes. A call is resumed by a `Stepper` of its launch only, for whose time plan and memory are borrowed.
+        // SAFETY: only the lifetime changes. A call is resumed by a `Stepper` of its launch only, for whose time plan
+        // and memory are borrowed.
         let Rights { plan, memory } = unsafe { std::mem::transmute::<Rights<'_>, Rights<'static>>(rights) };
         let mut poll = Box::new(Poll { asked: Asked::Suspend(fiber.suspender()), memory, plan });
         let mut context = Box::new(context.clone());

@@ -30,4 +30,4 @@ pub(crate) use memory::{Local, Word};
 pub use samplers::{BoundSampler, Sampler};
 pub(crate) use schedule::{LaunchState, Outcome, Scheduler, most_blocks};
 pub(crate) use stop::Stop;
-pub(crate) use tiers::{Kept, Limits, Stepper, Tiers, Watch};
+pub(crate) use tiers::{Kept, Limits, Stepper, StepperParts, Tiers, Watch};

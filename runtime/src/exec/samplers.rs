@@ -49,14 +49,9 @@ pub struct Sampler {
 impl Sampler {
     /// Compiles the code of a state, with so many vectors of four lanes side by side; `None` if that is impossible.
     pub fn new(key: &StateKey, level: HostLevel, groups: u8) -> Option<Sampler> {
-        let host = match level {
-            HostLevel::Native => backend::HostLevel::Native,
-            HostLevel::Avx2 => backend::HostLevel::Avx2,
-            HostLevel::Sse41 => backend::HostLevel::Sse41,
-        };
         let mut func = generate(key)?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
-        let mut options = Options::new(Target::host(host).ok()?);
+        let mut options = Options::new(Target::host(level.into()).ok()?);
         options.groups = groups;
         options.open_loads = true;
         options.most_stack_bytes = STACK_BYTES;
@@ -348,7 +343,8 @@ impl Samplers {
             let bytes = sampler.mailbox_words * 4 * lanes;
             let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
             let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
-            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the mailbox has the words.
+            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the
+            // mailbox has the words.
             let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
             if !done {
                 ready.image = None;

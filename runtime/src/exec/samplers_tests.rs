@@ -42,19 +42,7 @@ fn code_does_as_the_engine() {
         for lane in 0..count {
             let expected = if active >> lane & 1 != 0 { case.expected(lane) } else { case.mailboxes[lane] };
             let found: [u32; WORDS] = std::array::from_fn(|n| mailbox[n * count + lane]);
-            let differ: Vec<_> = (0..WORDS).filter(|&n| found[n] != expected[n]).collect();
-            assert!(
-                differ.is_empty(),
-                "round {round} lane {lane}: {:?}\n{:?}\n{:?}\n{:?}\n{:x?}",
-                differ
-                    .iter()
-                    .map(|&n| (n, f32::from_bits(found[n]), f32::from_bits(expected[n])))
-                    .collect::<Vec<_>>(),
-                case.view,
-                case.sampler,
-                case.request,
-                case.mailboxes[lane]
-            );
+            case.compare(round, lane, found, expected);
         }
     }
     assert!(made > rounds / 2, "{made} of {rounds}");

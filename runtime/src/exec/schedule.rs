@@ -15,7 +15,7 @@ use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
 use super::stop::Stop;
-use super::tiers::{Counts, Kept, Patience, Stepper, Tiers, Watch};
+use super::tiers::{Counts, Kept, Patience, Stepper, StepperParts, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
@@ -85,6 +85,8 @@ const FEW_ALONE: u64 = 4;
 
 /// Blocks to run warp by warp between two requests for grid-row code that is being compiled.
 const BLOCKS_MEANWHILE: u32 = 16;
+/// Progress is told at least so often while blocks end, in grids of which each 256th part takes long.
+const LONG_UNTOLD: Duration = Duration::from_millis(100);
 
 struct Queue {
     suspended: VecDeque<Box<RunningBlock>>,
@@ -115,6 +117,8 @@ pub struct Scheduler<'a> {
     /// What else stops the launch.
     stop: Stop<'a>,
     progress: Option<&'a Progress>,
+    /// When it was last told because it had not been for a while.
+    told: Mutex<Option<Instant>>,
     threads: usize,
     /// Whether threads come and go, and none waits for others ([`Scheduler::serve`]).
     served: bool,
@@ -235,6 +239,7 @@ impl<'a> Scheduler<'a> {
             cancel: None,
             stop: Stop::default(),
             progress: None,
+            told: Mutex::new(None),
             threads,
             served: false,
             lent: Mutex::new(None),
@@ -310,9 +315,15 @@ impl<'a> Scheduler<'a> {
         }
     }
 
+    /// What steppers of this launch are made for.
+    fn parts<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> StepperParts<'s> {
+        let &Scheduler { plan, memory, background, cancel, .. } = self;
+        StepperParts { tiers, plan, memory, background, cancel, watch }
+    }
+
     /// A thread's state for running blocks one way (vectors or lane by lane).
     fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
-        let stepper = Stepper::new(tiers, self.plan, self.memory, self.background, self.cancel, watch);
+        let stepper = Stepper::new(self.parts(tiers, watch));
         Means { tiers, stepper, spare: None }
     }
 
@@ -422,8 +433,7 @@ impl<'a> Scheduler<'a> {
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut vectors = match lent {
             Some((kept, spare)) => {
-                let (plan, memory, cancel) = (self.plan, self.memory, self.cancel);
-                let stepper = Stepper::again(kept, self.tiers, plan, memory, self.background, cancel, watch);
+                let stepper = Stepper::again(kept, self.parts(self.tiers, watch));
                 Means { tiers: self.tiers, stepper, spare }
             }
             None => self.means(self.tiers, watch),
@@ -526,12 +536,24 @@ impl<'a> Scheduler<'a> {
         if let Some(progress) = self.progress {
             let all = self.plan.blocks.end - self.plan.blocks.start;
             let part = (all / 256).max(1);
-            if done == all || done / part != before / part {
+            if done == all || done / part != before / part || self.is_long_untold() {
                 progress(done, all);
                 // The child has lost the launch's other threads, their blocks, and the locks they hold.
                 assert!(self.process == fork::generation(), "a child of fork cannot go on with a launch");
             }
         }
+    }
+
+    /// Whether nothing has been told for a while; the next call counts from now on.
+    fn is_long_untold(&self) -> bool {
+        let Ok(mut told) = self.told.try_lock() else { return false };
+        let now = Instant::now();
+        let since = *told.get_or_insert(now);
+        let long = now.duration_since(since) >= LONG_UNTOLD;
+        if long {
+            *told = Some(now);
+        }
+        long
     }
 
     /// Adds what a block has executed that is not run to its end.

@@ -432,6 +432,23 @@ pub enum Step {
     Stopped,
 }
 
+/// What a [`Stepper`] is made for.
+#[derive(Clone, Copy)]
+pub struct StepperParts<'a> {
+    /// The kernel's code in each tier.
+    pub tiers: &'a Tiers,
+    /// The launch.
+    pub plan: &'a Plan,
+    /// The memory that it runs in.
+    pub memory: &'a Memory,
+    /// Where code is compiled behind the launch.
+    pub background: &'a Background,
+    /// Cancels compiling.
+    pub cancel: Option<&'a CancelToken>,
+    /// What is recorded.
+    pub watch: Watch,
+}
+
 /// One thread's state for executing warps.
 pub struct Stepper<'a> {
     tiers: &'a Tiers,
@@ -500,27 +517,13 @@ impl Kept {
 
 impl<'a> Stepper<'a> {
     /// Makes one for a thread of a launch.
-    pub fn new(
-        tiers: &'a Tiers,
-        plan: &'a Plan,
-        memory: &'a Memory,
-        background: &'a Background,
-        cancel: Option<&'a CancelToken>,
-        watch: Watch,
-    ) -> Self {
-        Stepper::again(Kept::new(tiers), tiers, plan, memory, background, cancel, watch)
+    pub fn new(parts: StepperParts<'a>) -> Self {
+        Stepper::again(Kept::new(parts.tiers), parts)
     }
 
     /// Makes one from what another one has left, which was for the same tiers.
-    pub fn again(
-        kept: Kept,
-        tiers: &'a Tiers,
-        plan: &'a Plan,
-        memory: &'a Memory,
-        background: &'a Background,
-        cancel: Option<&'a CancelToken>,
-        watch: Watch,
-    ) -> Self {
+    pub fn again(kept: Kept, parts: StepperParts<'a>) -> Self {
+        let StepperParts { tiers, plan, memory, background, cancel, watch } = parts;
         let Kept { mut scratch, mut context, entries, calls, trails } = kept;
         scratch.max_steps = plan.max_steps;
         scratch.stats = watch.count.then(Box::default);

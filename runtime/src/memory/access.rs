@@ -216,11 +216,11 @@ impl Memory {
         Ok(value)
     }
 
-    /// A load from a device, or across pieces of host memory.
+    /// A load from a device, or across pieces of host memory. What a device gives beyond the bytes of the access does not count.
     #[cold]
     fn load_elsewhere(&self, address: u64, bytes: u8, place: Place<'_>) -> Result<u64, Denied> {
         if let Place::Device(device, offset) = place {
-            return Ok(device.load(offset, bytes));
+            return Ok(device.load(offset, bytes) & low_bytes(bytes));
         }
         let byte = |at: u8| Ok(self.guest_load(self.seen(address).wrapping_add(at.into()), 1)? << (8 * at));
         (0..bytes.min(8)).try_fold(0, |value, at| Ok(value | byte(at)?))
@@ -391,6 +391,11 @@ impl Memory {
 enum Part<'a> {
     At(*mut u8),
     Device(&'a dyn super::Device, u64),
+}
+
+/// The bits of so many bytes.
+pub(super) fn low_bytes(bytes: u8) -> u64 {
+    if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
 
 /// A value between the guest's byte order and the host's.

@@ -210,6 +210,9 @@ impl Memory {
         let mut state = self.0.state.lock();
         let result = work(&mut Edit { memory: self, state: &mut state });
         self.0.coarse.store(state.coarse, Ordering::Relaxed);
+        let unused = self.0.space.take_unused();
+        drop(state);
+        drop(unused);
         result
     }
 
@@ -285,9 +288,9 @@ impl Memory {
     /// Maps the bytes of mapped memory at a second address: stores through one are seen through the other. Both addresses and the
     /// size are multiples of the host's page size, and the memory lies in one buffer.
     ///
-    /// Of memory of [`Memory::map_shared`], [`Memory::map_file`] (shared) and shared host memory, an alias is as fast as other memory. An alias of
-    /// anything else makes the space careful ([`Memory::is_careful`]). Unmapping the memory does not unmap its aliases; those that are
-    /// no mappings of their own fault from then on.
+    /// Of memory of [`Memory::map_shared`], [`Memory::map_file`] (shared) and shared host memory, an alias is as fast
+    /// as other memory. An alias of anything else makes the space careful ([`Memory::is_careful`]). Unmapping the
+    /// memory does not unmap its aliases; those that are no mappings of their own fault from then on.
     ///
     /// # Errors
     /// As [`Memory::map`]; also if `of` is not mapped.
@@ -306,7 +309,9 @@ impl Memory {
         bytes: u64,
         device: Arc<dyn Device>,
     ) -> Result<u64, Error> {
-        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, Special::Device(device)))
+        // If it fails, the device is dropped here, where no lock is held.
+        let what = Special::Device(device.clone());
+        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, what))
     }
 
     /// Lets a function mend accesses of guests to pages that are not mapped, or that may not be written: it is called before the
@@ -326,7 +331,11 @@ impl Memory {
     /// # Errors
     /// [`Error::Memory`] if not all of the range is mapped, or its ends are not at pages.
     pub fn watch_writes(&self, range: Range<u64>, watch: Option<Arc<dyn WriteWatch>>) -> Result<(), Error> {
-        self.edit(|edit| edit.watch(range, watch))
+        // If it fails, the watch is dropped here, where no lock is held.
+        let kept = watch.clone();
+        let result = self.edit(|edit| edit.watch(range, watch));
+        drop(kept);
+        result
     }
 
     /// Changes what the guest may do with pages of buffers. Both ends are at pages of the host.

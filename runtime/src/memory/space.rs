@@ -236,20 +236,24 @@ impl Space {
     }
 
     fn outside(&self) -> &Outside {
-        // SAFETY: never null; what it names is freed by `change` when there are no users, and by `drop`. Callers are users, or change the
+        // SAFETY: never null; what it names is freed when `take_unused` finds no users, and by `drop`. Callers are users, or change the
         // space themselves.
         unsafe { &*self.outside.load(Ordering::SeqCst) }
     }
 
-    /// Replaces what is reserved outside the window.
+    /// Replaces what is reserved outside the window. What it replaces is dropped by [`Space::take_unused`].
     fn change(&self, new: Outside) {
         let old = self.outside.swap(Box::into_raw(Box::new(new)), Ordering::SeqCst);
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: made by `Box::into_raw`, and no longer to be found.
         retired.push(unsafe { Box::from_raw(old) });
-        if self.is_idle() {
-            retired.clear();
-        }
+    }
+
+    /// What was replaced and nobody uses any more. The owner who changes the space takes it; to drop it may call functions of the embedder,
+    /// so no lock may be held.
+    pub fn take_unused(&self) -> impl Sized + use<> {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_idle() { std::mem::take(&mut *retired) } else { Vec::new() }
     }
 
     /// The special range that an address is in.

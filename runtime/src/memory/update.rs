@@ -1,7 +1,7 @@
 //! Atomic operations on guest memory, atomic with respect to all host threads.
 
 use super::Memory;
-use super::access::Denied;
+use super::access::{Denied, low_bytes};
 use super::special::Place;
 use crate::vm::guarded;
 use warpjit_ir::AtomicOp;
@@ -90,7 +90,12 @@ impl Memory {
     ) -> Result<u64, Denied> {
         let place = match self.word_place(address, bytes)? {
             Place::At(place) => place,
-            Place::Device(device, offset) => return Ok(device.update(offset, bytes, update)),
+            Place::Device(device, offset) => {
+                // What a device gives beyond the bytes of the word does not count.
+                let mask = low_bytes(bytes);
+                let old = device.update(offset, bytes, &mut |old| update(old & mask) & mask);
+                return Ok(old & mask);
+            }
             Place::Across => return Err(self.word_gone(address, bytes)),
         };
         let gone = || self.word_gone(address, bytes);

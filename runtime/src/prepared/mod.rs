@@ -68,17 +68,15 @@ pub(crate) struct Consts {
 ///     exit st b32 g14[$r2] $r3
 /// ";
 /// let code = assemble(source, Target::compute(Chip::G80))?.code;
-/// let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+/// let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
 /// let program = Program::load(&code, &options)?;
 /// let engine = Engine::new(Config::default())?;
 /// let memory = engine.memory()?;
 /// let out = memory.map(None, 32 * 4, Access::ReadWrite)?;
-/// let launch = Launch {
-///     grid: [1, 1, 1],
-///     block: [32, 1, 1],
-///     args: vec![Arg::u32(out as u32), Arg::u32(0)],
-///     ..Launch::default()
-/// };
+/// let launch = Launch::default()
+///     .grid([1, 1, 1])
+///     .block([32, 1, 1])
+///     .args(vec![Arg::u32(out as u32), Arg::u32(0)]);
 ///
 /// let mut prepared = engine.prepare(&program, &memory, &launch)?;
 /// for value in 0..1000_u32 {

@@ -7,7 +7,9 @@ use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::setup::{Plan, UserWords, user_words};
 use crate::exec::tiers::Patience;
 use crate::exec::ways::Way;
-use crate::exec::{BlockFault, Kept, Outcome, Scheduler, Stepper, Stop, Tiers, Watch, most_blocks};
+use crate::exec::{
+    BlockFault, Kept, Outcome, Scheduler, Stepper, StepperParts, Stop, Tiers, Watch, most_blocks,
+};
 use crate::fork::Section;
 use crate::memory::Held;
 use crate::program::Variant;
@@ -339,6 +341,10 @@ impl Working {
             let template = self.template.clone();
             let cancel = template.launch.cancel.as_ref();
             let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+            // A single block asks only when it is suspended.
+            if give_up() {
+                return Ok(Report { cancelled: true, ..Report::default() });
+            }
             match self.begin(&give_up)? {
                 Begun::Yes => {}
                 Begun::Cancelled | Begun::Later => {
@@ -438,7 +444,8 @@ impl Working {
         let cancel = launch.cancel.as_ref();
         let watch = Watch::new(engine.config());
         let kept = means.kept.take().unwrap_or_else(|| Kept::new(tiers));
-        let mut stepper = Stepper::again(kept, tiers, plan, memory, &engine.background, cancel, watch);
+        let parts = StepperParts { tiers, plan, memory, background: &engine.background, cancel, watch };
+        let mut stepper = Stepper::again(kept, parts);
         let index = plan.blocks.start;
         let mut block = match suspended {
             Some((block, _)) => block,
@@ -682,7 +689,9 @@ impl Working {
         let Template { engine, memory, .. } = &*self.template;
         let held = memory.hold();
         let (plan, tiers, watch) = (&*self.plan, &*self.vectors.tiers, Watch::new(engine.config()));
-        let mut stepper = Stepper::new(tiers, plan, memory, &engine.background, Some(cancel), watch);
+        let parts =
+            StepperParts { tiers, plan, memory, background: &engine.background, cancel: Some(cancel), watch };
+        let mut stepper = Stepper::new(parts);
         // Its warps are after the prologue, as those of a launch are when they reach the first region.
         let block = RunningBlock::new(plan, tiers, memory, &mut stepper, plan.blocks.start, None);
         let done = crate::vm::on_stack_for_compiler(|| tiers.compile_ahead(plan, &block, cancel));

@@ -1,8 +1,9 @@
 //! Queues of launches: submitted without blocking, run in order by the engine's threads, waited for by tickets.
 //!
-//! A queue holds submissions (`slot`), of which one at a time has begun (`state`). The engine's threads look who is next (`lanes`), and
-//! serve that queue for a moment; a launch that has not ended by then is put aside between two blocks, or two slices of a block, and goes on
-//! when the queue's turn comes again. So queues run side by side even on one thread, and a launch may wait for another queue's.
+//! A queue holds submissions (`slot`), of which one at a time has begun (`state`). The engine's threads look who is
+//! next (`lanes`), and serve that queue for a moment; a launch that has not ended by then is put aside between two
+//! blocks, or two slices of a block, and goes on when the queue's turn comes again. So queues run side by side even on
+//! one thread, and a launch may wait for another queue's.
 
 mod lanes;
 mod slot;
@@ -68,10 +69,10 @@ impl QueueOptions {
 
 /// A queue of launches of one engine ([`Engine::queue`]).
 ///
-/// Submissions run one after another, in the order in which they were submitted. Several queues run side by side, in one memory or
-/// several, on the engine's threads ([`crate::Config::threads`]): those of equal [`Priority`] get equal time, higher ones go first, and none
-/// starves. A submission that faults does not keep later ones of its queue from running, unless they were told to wait for it
-/// ([`Submission::after`]).
+/// Submissions run one after another, in the order in which they were submitted. Several queues run side by side, in
+/// one memory or several, on the engine's threads ([`crate::Config::threads`]): those of equal [`Priority`] get equal
+/// time, higher ones go first, and none starves. A submission that faults does not keep later ones of its queue from
+/// running, unless they were told to wait for it ([`Submission::after`]).
 ///
 /// In a child of `fork` the queue is empty.
 ///
@@ -88,17 +89,15 @@ impl QueueOptions {
 ///     exit st b32 g14[$r1] $r2
 /// ";
 /// let code = assemble(source, Target::compute(Chip::G80))?.code;
-/// let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+/// let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(4));
 /// let program = Program::load(&code, &options)?;
 /// let engine = Engine::new(Config::default())?;
 /// let memory = engine.memory()?;
 /// let out = memory.map(None, 4, Access::ReadWrite)?;
-/// let launch = |value| Launch {
-///     grid: [1, 1, 1],
-///     block: [1, 1, 1],
-///     args: vec![Arg::u32(out as u32), Arg::u32(value)],
-///     ..Launch::default()
-/// };
+/// let launch = |value| Launch::default()
+///     .grid([1, 1, 1])
+///     .block([1, 1, 1])
+///     .args(vec![Arg::u32(out as u32), Arg::u32(value)]);
 ///
 /// let (graphics, compute) = (engine.queue(QueueOptions::new()), engine.queue(QueueOptions::new()));
 /// let first = graphics.submit(Submission::launch(&program, &memory, launch(1)));

@@ -226,7 +226,8 @@ impl QueueState {
         let all: Vec<Arc<Slot>> = inner.running.iter().chain(&inner.entries).cloned().collect();
         drop(inner);
         if cancel {
-            all.iter().for_each(|slot| slot.stop());
+            // The last first: the end of what runs must not let begin what is about to be cancelled.
+            all.iter().rev().for_each(|slot| slot.stop());
         }
         self.stir();
     }

@@ -126,29 +126,27 @@ struct Buffer {
 ///     exit st b32 g14[$r2] $r3
 /// ";
 /// let assembly = assemble(source, Target::compute(Chip::G80))?;
-/// let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(8), ..ProgramOptions::new(Isa::Tesla) };
+/// let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse()?)).registers(Some(8));
 /// let program = Program::load(&assembly.code, &options)?;
 ///
-/// let engine = Engine::new(Config { threads: 1, tier: Tier::Interp, ..Config::default() })?;
+/// let engine = Engine::new(Config::default().threads(1).tier(Tier::Interp))?;
 /// let memory = engine.memory()?;
 /// let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
-/// let launch = Launch {
-///     grid: [1, 1, 1],
-///     block: [64, 1, 1],
-///     args: vec![Arg::u32(out as u32)],
-///     save: Some(SaveToken::after(5)),
-///     ..Launch::default()
-/// };
+/// let launch = Launch::default()
+///     .grid([1, 1, 1])
+///     .block([64, 1, 1])
+///     .args(vec![Arg::u32(out as u32)])
+///     .save(Some(SaveToken::after(5)));
 /// let report = engine.run(&program, &memory, &launch)?;
 /// let saved = report.saved.expect("stopped before its end");
 /// let bytes = saved.to_bytes_with(&memory)?;
 ///
 /// // Elsewhere.
-/// let engine = Engine::new(Config { tier: Tier::Jit, ..Config::default() })?;
+/// let engine = Engine::new(Config::default().tier(Tier::Jit))?;
 /// let saved = SavedLaunch::from_bytes(&bytes)?;
 /// let memory = engine.memory()?;
 /// saved.restore_memory(&memory)?;
-/// let report = engine.resume(&program, &memory, &Launch { save: None, ..launch }, &saved)?;
+/// let report = engine.resume(&program, &memory, &launch.save(None), &saved)?;
 /// assert!(report.fault.is_none() && report.saved.is_none());
 ///
 /// let mut word = [0; 4];

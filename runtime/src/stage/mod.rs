@@ -4,8 +4,8 @@
 //! quads of pixels. What a lane gets and gives are *rows* of arrays that the embedder owns ([`Rows`], [`RowsMut`]); which rows is said at
 //! each kind of [`Work`]. The program's [`StageInterface`] says where it finds and leaves them.
 //!
-//! A batch runs as a grid whose blocks are single warps. Before a block starts, its inputs are copied into the warp's local memory, and when
-//! it has ended, its outputs are copied out of it (`fill`, `collect`).
+//! A batch runs as a grid whose blocks are single warps. Before a block starts, its inputs are copied into the warp's
+//! local memory, and when it has ended, its outputs are copied out of it (`fill`, `collect`).
 
 mod collect;
 mod fill;
@@ -56,8 +56,8 @@ impl<'a> Batch<'a> {
 pub enum Work<'a> {
     /// So many vertices: a lane and a row each.
     Vertices(u32),
-    /// Tessellation control: so many patches. The lanes of a patch are never in two warps. Input rows are `patch * vertices + vertex`, output
-    /// rows `patch * invocations + invocation`, those of patch space one a patch.
+    /// Tessellation control: so many patches. The lanes of a patch are never in two warps. Input rows are `patch *
+    /// vertices + vertex`, output rows `patch * invocations + invocation`, those of patch space one a patch.
     Patches(u32),
     /// Tessellation evaluation. A lane and an output row is `patch * points + point`.
     Points {
@@ -153,6 +153,16 @@ impl<'a> RowsMut<'a> {
             width: usize::MAX,
             array: PhantomData,
         }
+    }
+
+    /// Rows in `bytes` bytes from `start` on, which begin `stride` bytes after each other; 0: they follow each other.
+    ///
+    /// # Safety
+    /// While the result lives, the bytes can be written, and nobody else uses those of the rows: other outputs may be columns of the same
+    /// array.
+    pub unsafe fn at(start: *mut u8, bytes: usize, stride: usize) -> Self {
+        let width = if stride == 0 { usize::MAX } else { stride };
+        RowsMut { start, bytes, stride, width, array: PhantomData }
     }
 
     /// Rows that begin `stride` bytes after each other. A row may not be longer than that.

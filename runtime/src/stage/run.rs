@@ -30,7 +30,8 @@ pub(crate) struct StageRun {
     pub(super) emitted: Option<(*mut u32, *mut u32)>,
 }
 
-// SAFETY: its pointers are to arrays that are only read, and to rows that one thread each writes: that of the block which has the row's lane.
+// SAFETY: its pointers are to arrays that are only read, and to rows that one thread each writes: that of the block
+// which has the row's lane.
 unsafe impl Send for StageRun {}
 // SAFETY: as above.
 unsafe impl Sync for StageRun {}

@@ -208,11 +208,6 @@ impl Code {
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
-    /// Whether there is no code at all.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
     /// The offset of a host address in this code.
     pub fn offset_of(&self, pc: usize) -> Option<u32> {
         let offset = pc.checked_sub(self.start as usize)?;

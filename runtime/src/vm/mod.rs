@@ -12,11 +12,14 @@ mod registry;
 pub mod sys;
 
 pub use code::{Code, CodeMemory};
-pub use registry::lookup;
+#[cfg(test)]
+use registry::lookup;
 pub use sys::fiber::{Fiber, Suspender};
 pub(crate) use sys::guarded;
+#[cfg(test)]
+use sys::init;
 pub use sys::sampler;
-pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal, init};
+pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal};
 pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 
 use std::sync::atomic::{AtomicBool, Ordering};

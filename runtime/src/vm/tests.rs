@@ -285,7 +285,7 @@ fn pieces_that_are_added_together_go_together() {
     }
     let fault = run(&codes[4], std::ptr::null_mut(), std::ptr::null_mut()).unwrap_err();
     assert_eq!(codes[4].offset_of(fault.pc), Some(0));
-    assert!(codes.iter().filter(|code| !code.is_empty()).all(|code| lookup(code.start() as usize).is_some()));
+    assert!(codes.iter().filter(|code| code.len() > 0).all(|code| lookup(code.start() as usize).is_some()));
     // One is left.
     let last = codes.into_iter().nth(2).unwrap();
     assert_eq!(run(&last, std::ptr::null_mut(), (&raw mut value).cast()), Ok(5));

@@ -69,16 +69,18 @@ pub fn program(body: &str) -> Program {
 
 /// An engine on a tier.
 pub fn engine(tier: Tier, threads: usize) -> Engine {
-    Engine::new(Config { tier, threads, ..Config::default() }).expect("engine")
+    Engine::new(Config::default().tier(tier).threads(threads)).expect("engine")
 }
 
 /// What everything runs with: tiers, thread counts, and chunks as of hosts without vectors of 512 bits.
 pub fn settings() -> Vec<Config> {
-    let config = |(tier, threads, chunk_groups)| Config { tier, threads, chunk_groups, ..Config::default() };
+    let config = |(tier, threads, chunk_groups)| {
+        Config::default().tier(tier).threads(threads).chunk_groups(chunk_groups)
+    };
     let plain =
         [(Tier::Interp, 1, None), (Tier::Interp, 3, None), (Tier::Jit, 1, None), (Tier::Jit, 3, None)];
     let narrow = [0, 1, 2, 4].map(|groups| (Tier::Jit, if groups == 2 { 3 } else { 1 }, Some(groups)));
-    let avx2 = Config { host: HostLevel::Avx2, ..config((Tier::Jit, 1, None)) };
+    let avx2 = config((Tier::Jit, 1, None)).host(HostLevel::Avx2);
     plain.into_iter().chain(narrow).map(config).chain([avx2]).collect()
 }
 
@@ -135,7 +137,7 @@ pub fn words_of(memory: &Memory, words: usize) -> Vec<u32> {
 
 /// A launch of one-dimensional shape.
 pub fn launch(blocks: u32, threads: u32) -> Launch {
-    Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], ..Launch::default() }
+    Launch::default().grid([blocks, 1, 1]).block([threads, 1, 1])
 }
 
 /// The fault of a launch on all tiers.

@@ -38,8 +38,8 @@ struct Writer<'a> {
     words: u64,
 }
 
-/// A kernel's middle: loads from shared memory anywhere, from constants and a table of so many words below their end. `known` are the registers
-/// that it finds.
+/// A kernel's middle: loads from shared memory anywhere, from constants and a table of so many words below their end.
+/// `known` are the registers that it finds.
 pub fn random_loads(random: &mut SplitMix, known: &[Known], words: u64) -> String {
     let mut writer = Writer { random, text: String::new(), known: known.to_vec(), next: 0, words };
     writer.all();

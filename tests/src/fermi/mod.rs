@@ -9,7 +9,7 @@ use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Memory, Program,
 
 /// The engines that programs are run by.
 fn engines() -> Vec<Engine> {
-    let with = |tier, chunk_groups| Config { tier, chunk_groups, threads: 1, ..Config::default() };
+    let with = |tier, chunk_groups| Config::default().tier(tier).chunk_groups(chunk_groups).threads(1);
     [(Tier::Interp, None)]
         .into_iter()
         .chain([0, 1, 2, 4].map(|groups| (Tier::Jit, Some(groups))))
@@ -54,14 +54,12 @@ pub fn code(text: &str, chip: Chip) -> Vec<u8> {
 ///
 /// If the engines disagree, or the program does not load.
 pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(setup.chip.into()),
-        registers: Some(32),
-        shared: Some(1024),
-        local: Some(setup.local),
-        ..ProgramOptions::new(Isa::Fermi)
-    };
+    let options = ProgramOptions::new(Isa::Fermi)
+        .raw(true)
+        .chip(Some(setup.chip.into()))
+        .registers(Some(32))
+        .shared(Some(1024))
+        .local(Some(setup.local));
     launched(&Program::load(code, &options).unwrap(), setup, || {
         warpjit_frontend::fermi::listing(code, 0, setup.chip)
     })
@@ -77,14 +75,12 @@ pub fn launched(program: &Program, setup: &Setup, listing: impl Fn() -> String) 
     let results = engines().into_iter().map(|engine| {
         let memory: Memory = engine.memory().unwrap();
         let base = memory.map(None, bytes, Access::ReadWrite).unwrap();
-        let launch = Launch {
-            grid: [setup.blocks, 1, 1],
-            block: [setup.threads, 1, 1],
-            args: vec![Arg::u32(base as u32)],
-            consts: setup.consts.clone(),
-            max_steps: 100_000,
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid([setup.blocks, 1, 1])
+            .block([setup.threads, 1, 1])
+            .args(vec![Arg::u32(base as u32)])
+            .consts(setup.consts.clone())
+            .max_steps(100_000);
         let report = engine.run(program, &memory, &launch).unwrap();
         if let Some(fault) = report.fault {
             return Err(format!("{:?} at {:#x}", fault.kind, fault.pc));

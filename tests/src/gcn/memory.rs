@@ -8,8 +8,8 @@ use crate::random::rng::SplitMix;
 
 /// Where memory begins: flat accesses start there.
 pub const LOW: u64 = 0x10_0000;
-/// Other places for it: where drivers of 1.4 have their descriptors, in the middle of the upper half, across the end of the window that compiled
-/// code reaches directly, and across a multiple of 4 GiB in either half.
+/// Other places for it: where drivers of 1.4 have their descriptors, in the middle of the upper half, across the end of
+/// the window that compiled code reaches directly, and across a multiple of 4 GiB in either half.
 pub const ELSEWHERE: [u64; 5] = [
     0xffff_8000_0010_0000,
     0xffff_c123_4567_8000,

@@ -17,8 +17,8 @@ fn put(to: &mut [u8], numbers: &[(usize, u32)]) {
     }
 }
 
-/// A kernel `k` for Fiji. Its arguments are at the address in s0 and s1; s2, s3 and s4 are its workgroup, v0, v1 and v2 the thread; it has 64 registers of each
-/// kind.
+/// A kernel `k` for Fiji. Its arguments are at the address in s0 and s1; s2, s3 and s4 are its workgroup, v0, v1 and v2
+/// the thread; it has 64 registers of each kind.
 pub fn fiji_object(code: &[u8], shared_bytes: u32, args_bytes: u32) -> Vec<u8> {
     let mut text = vec![0; HEAD_BYTES];
     // 64 VGPRs, 64 SGPRs, denormals of f64; two user SGPRs, three axes of workgroups, three of threads.

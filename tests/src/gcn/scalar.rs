@@ -127,13 +127,11 @@ impl ScalarCase {
 
     fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>) -> Result<(Shown, f64), String> {
         let code = assemble(&self.text(), self.generation).map_err(|errors| format!("{errors:?}"))?;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(self.generation.into()),
-            registers: Some(16),
-            sgprs: Some(80),
-            ..ProgramOptions::new(Isa::Gcn)
-        };
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(self.generation.into()))
+            .registers(Some(16))
+            .sgprs(Some(80));
         let program = Program::load(&code.code, &options).expect("assembled code is code");
         let mut registers: Vec<(String, Vec<u64>)> = (8..72)
             .map(|n| (format!("s{n}"), vec![self.start.s[n].into()]))
@@ -146,14 +144,12 @@ impl ScalarCase {
         let results = [RESULTS, 0, 0x1_0000, 0x0002_4fac];
         registers.retain(|(name, _)| !["s64", "s65", "s66", "s67"].contains(&name.as_str()));
         registers.extend((64..).zip(results).map(|(n, word)| (format!("s{n}"), vec![word])));
-        let launch = Launch {
-            grid: [1; 3],
-            block: [64, 1, 1],
-            registers,
-            capture_registers: self.captured,
-            ..Launch::default()
-        };
-        let config = Config { tier, host, chunk_groups: groups, threads: 1, ..Config::default() };
+        let launch = Launch::default()
+            .grid([1; 3])
+            .block([64, 1, 1])
+            .registers(registers)
+            .capture_registers(self.captured);
+        let config = Config::default().tier(tier).host(host).chunk_groups(groups).threads(1);
         let engine = Engine::new(config).expect("a config that exists");
         let memory = Memory::new().expect("there is address space");
         memory.map(Some(MEMORY), 0x1000, Access::ReadWrite).expect("the address is free");

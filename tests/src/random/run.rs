@@ -167,13 +167,11 @@ impl Loaded {
         let shape = &program.shape;
         let code = program.code();
         let mut random = Random::new(seed.wrapping_mul(3) + 1);
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(shape.chip.into()),
-            registers: Some(Loaded::REGISTERS),
-            local: Some(shape.local),
-            ..ProgramOptions::new(Isa::Tesla)
-        };
+        let options = ProgramOptions::new(Isa::Tesla)
+            .raw(true)
+            .chip(Some(shape.chip.into()))
+            .registers(Some(Loaded::REGISTERS))
+            .local(Some(shape.local));
         let mut words =
             |count: u32| -> Vec<u8> { (0..count).flat_map(|_| random.word().to_le_bytes()).collect() };
         let mut consts: Vec<(u32, Vec<u8>)> = [0, 1, 2, 5, 15].map(|bank| (bank, words(128))).into();
@@ -188,16 +186,14 @@ impl Loaded {
             (PLANES, shape.plane_bytes() * 5, Access::ReadWrite, Vec::new()),
         ];
         let argument = words(1);
-        let launch = Launch {
-            grid: shape.grid,
-            block: shape.block,
-            dynamic_shared: shape.shared_bytes() - 0x14,
-            max_steps: shape.max_steps,
-            args: vec![Arg { bytes: argument, align: 4, shared: None }],
-            consts,
-            capture_registers: shape.capture,
-            ..Launch::default()
-        };
+        let launch = Launch::default()
+            .grid(shape.grid)
+            .block(shape.block)
+            .dynamic_shared(shape.shared_bytes() - 0x14)
+            .max_steps(shape.max_steps)
+            .args(vec![Arg { bytes: argument, align: 4, shared: None }])
+            .consts(consts)
+            .capture_registers(shape.capture);
         let count = program.countable && seed.is_multiple_of(4);
         let program = Program::load(&code.bytes, &options).expect("random code is code");
         Loaded { program, launch, memory, lockstep: shape.lockstep, count }
@@ -225,18 +221,16 @@ impl Loaded {
     }
 
     fn config(&self, way: Way) -> Config {
-        Config {
-            threads: way.threads,
-            tier: way.tier,
-            chunk_groups: way.groups,
-            checked_memory: way.checked,
-            lockstep: self.lockstep,
-            host: way.host,
-            count: self.count,
+        Config::default()
+            .threads(way.threads)
+            .tier(way.tier)
+            .chunk_groups(way.groups)
+            .checked_memory(way.checked)
+            .lockstep(self.lockstep)
+            .host(way.host)
+            .count(self.count)
             // Compiled code comes while the program runs, wherever it is then.
-            hot_after: Some(0),
-            ..Config::default()
-        }
+            .hot_after(Some(0))
     }
 
     /// Runs it in the ways of some numbers: in each for a while, then saves it and goes on in the next, and to its end in the
@@ -250,7 +244,7 @@ impl Loaded {
             let last = number + 1 >= numbers.end;
             let engine = Engine::new(self.config(Way::rotate(number))).expect("a config that exists");
             let save = (!last).then(|| SaveToken::after(1 + (number + pieces * pieces * 5) % 61));
-            let launch = Launch { save, ..self.launch.clone() };
+            let launch = self.launch.clone().save(save);
             let report = cancelled_after(patience, launch, |launch| match &saved {
                 None => engine.run(&self.program, &memory, launch),
                 Some(saved) => engine.resume(&self.program, &memory, launch, saved),
@@ -308,7 +302,7 @@ fn cancelled_after(
     run: impl FnOnce(&Launch) -> Result<Report, Error>,
 ) -> Report {
     let cancel = CancelToken::new();
-    let launch = Launch { cancel: Some(cancel.clone()), ..launch };
+    let launch = launch.cancel(Some(cancel.clone()));
     let (done, wait) = mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
         if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {

@@ -355,8 +355,8 @@ pub const BYTES: u64 = 32 * OWN_BYTES + 4096;
 /// Bytes of a picture that has a row of so many: tiles are four rows high.
 pub const TILED_BYTES: u64 = 4 * BYTES;
 
-/// Windows to `base`, where all bytes are, and to a picture behind it; each window is one or the other. Those of wild programs end early, or
-/// are missing.
+/// Windows to `base`, where all bytes are, and to a picture behind it; each window is one or the other. Those of wild
+/// programs end early, or are missing.
 fn windows(random: &mut SplitMix, base: u64, wild: bool) -> Vec<GlobalSpace> {
     let mut list: Vec<GlobalSpace> = (0..16)
         .map(|index| {

@@ -6,8 +6,9 @@ pub const TILE: usize = 0x1200;
 const QUIET: usize = 0x2300;
 pub const SHARED_BYTES: usize = 0x3500;
 
-/// What each kernel begins with. r9: the thread's number in its block, r10: the block's, r11: where the result belongs, r12: the sum of all that
-/// the thread comes by, r13: 4 * number, r14 and r15: 64 y and 4 x, r16: their sum, r17 and r18: 64 x and 4 y.
+/// What each kernel begins with. r9: the thread's number in its block, r10: the block's, r11: where the result belongs,
+/// r12: the sum of all that the thread comes by, r13: 4 * number, r14 and r15: 64 y and 4 x, r16: their sum, r17 and
+/// r18: 64 x and 4 y.
 pub const BEGIN: &str = "
     param r7 3; param r8 4; mul r9 r3 r8; add r9 r9 r2; mul r9 r9 r7; add r9 r9 r1; param r7 6
     param r8 7; mul r10 r6 r8; add r10 r10 r5; mul r10 r10 r7; add r10 r10 r4; param r7 5

@@ -64,7 +64,7 @@ impl Gcn {
     /// A launch whose scalar registers hold these words from s0 on.
     fn launch(&self, words: &[u32]) -> Launch {
         let register = |(n, word): (usize, &u32)| (format!("s{n}"), vec![u64::from(*word)]);
-        Launch { registers: words.iter().enumerate().map(register).collect(), ..Launch::default() }
+        Launch::default().registers(words.iter().enumerate().map(register).collect())
     }
 }
 

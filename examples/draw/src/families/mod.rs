@@ -80,12 +80,7 @@ impl Programs {
 fn load(chip: &str, code: &[u8], interface: StageInterface) -> Result<Program> {
     let chip: warpjit_runtime::Chip = chip.parse()?;
     let stage = interface.stage.name();
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip),
-        stage: Some(interface),
-        ..ProgramOptions::new(chip.isa())
-    };
+    let options = ProgramOptions::new(chip.isa()).raw(true).chip(Some(chip)).stage(Some(interface));
     Program::load(code, &options).with_context(|| format!("the {stage} program of {chip:?}"))
 }
 

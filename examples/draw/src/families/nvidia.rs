@@ -126,7 +126,7 @@ impl Family for Nvidia {
 
     fn run_vertices(&mut self, draw: &Draw, mesh: &Mesh, out: &mut [ShadedVertex]) -> Result<()> {
         let constants = bytemuck::cast_slice(&draw.vertex_constants).to_vec();
-        let launch = Launch { consts: vec![(0, constants)], ..Launch::default() };
+        let launch = Launch::default().consts(vec![(0, constants)]);
 
         // One array of structures has all attributes, another one all results.
         let array: &[u8] = bytemuck::cast_slice(&mesh.vertices);
@@ -142,7 +142,7 @@ impl Family for Nvidia {
 
     fn run_pixels(&mut self, draw: &Draw, fragments: &Fragments, out: &mut ShadedPixels) -> Result<()> {
         let constants = bytemuck::cast_slice(&draw.pixel_constants).to_vec();
-        let mut launch = Launch { consts: vec![(0, constants)], ..Launch::default() };
+        let mut launch = Launch::default().consts(vec![(0, constants)]);
         launch.textures.textures = vec![(0, self.textures[draw.texture])];
         launch.textures.samplers = vec![(0, SAMPLER)];
 

@@ -3,7 +3,7 @@
 //! For a linked object these are its loaded segments, at the distances that they have in the file. For an unlinked one (`clang
 //! -c`) this module does the linker's work. It gives addresses to the sections, one after the other: first the read-only ones,
 //! then, from a new page on, variables, and last the global offset table, a table of addresses that code loads from. It then
-//! applies the relocations. A symbol that only another file could define is an error that names it.
+//! applies the relocations. A symbol that only another file could define is an error that names it, but for listings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use warpjit_ir::Meter;
 
 use super::{ContainerError, Elf, error, number_at, unsupported, wrap};
-use crate::container::limits;
+use crate::container::{Wanted, limits};
 use crate::gcn::map::CODE_ADDRESS;
 
 /// Variables begin on a page of their own.
@@ -44,6 +44,8 @@ pub(super) struct Image {
     linked: bool,
     /// Addresses of sections, where the file was not linked.
     sections: Vec<Option<u64>>,
+    /// Whether it is only listed: what other files define may be missing.
+    listed: bool,
 }
 
 /// A symbol, as far as relocations need it.
@@ -68,7 +70,12 @@ impl<'data> Target<'data> {
 
 impl Image {
     /// Loads the file.
-    pub(super) fn new(bytes: &[u8], header: &Elf, meter: &Meter) -> Result<Image, ContainerError> {
+    pub(super) fn new(
+        bytes: &[u8],
+        header: &Elf,
+        wanted: Wanted<'_>,
+        meter: &Meter,
+    ) -> Result<Image, ContainerError> {
         let linked = header.e_type(Little) != ET_REL;
         let mut image = Image {
             bytes: Vec::new(),
@@ -77,6 +84,7 @@ impl Image {
             parts: Vec::new(),
             linked,
             sections: Vec::new(),
+            listed: wanted == Wanted::Listing,
         };
         if linked {
             image.load_segments(bytes, header, meter)?;
@@ -295,7 +303,7 @@ impl Image {
             ABSOLUTE => Ok(target.value),
             // The symbol that stands for none.
             UNDEFINED if target.has_no_name() && target.kind != TYPE_SECTION => Ok(CODE_ADDRESS),
-            UNDEFINED if target.weak => Ok(0),
+            UNDEFINED if target.weak || self.listed => Ok(0),
             UNDEFINED => unsupported(at, format!("a code object that needs `{}` of another file", name())),
             COMMON => unsupported(at, format!("the common symbol `{}`", name())),
             section => match self.address_of(section, target.value) {

@@ -11,7 +11,8 @@ const CODE_T_BYTES: usize = 256;
 /// Property: the wave has 32 lanes.
 const WAVE32: u32 = 1 << 10;
 
-/// Property: functions take scratch that the compiler could not count; descriptors from version 5 on (LLVM's AMDGPU usage, "Kernel Descriptor").
+/// Property: functions take scratch that the compiler could not count; descriptors from version 5 on (LLVM's AMDGPU
+/// usage, "Kernel Descriptor").
 const DYNAMIC_STACK: u32 = 1 << 11;
 /// What they are given besides, bytes a lane: as much as LLVM counts for calls that it does not know, in versions before.
 const STACK_OF_CALLS: u32 = 16384;

@@ -26,6 +26,8 @@ pub(super) struct Metadata {
 pub(super) struct Described {
     pub args: Vec<KernelArg>,
     pub kernarg_bytes: u32,
+    /// Threads of a block along each axis, if it must have so many.
+    pub block: Option<[u32; 3]>,
 }
 
 /// A value.
@@ -150,13 +152,22 @@ fn described(kernel: &Node, at: u64) -> Result<(String, Described), ContainerErr
                 None => ArgKind::Other(other.to_owned()),
             },
         };
-        args.push(KernelArg { offset: offset as u32, bytes: bytes as u32, kind });
+        let name = arg.get(".name").and_then(Node::text).unwrap_or_default().to_owned();
+        args.push(KernelArg { name, offset: offset as u32, bytes: bytes as u32, kind });
     }
     let kernarg = kernel.get(".kernarg_segment_size").and_then(Node::number).unwrap_or(0);
     let Some(kernarg_bytes) = u32::try_from(kernarg).ok().filter(|&bytes| bytes <= limits::KERNARG) else {
         return error(at, format!("`{name}` has {kernarg:#x} bytes of arguments"));
     };
-    Ok((name.to_owned(), Described { args, kernarg_bytes }))
+    // Version 2 has it among the attributes.
+    let wanted = kernel.get(".reqd_workgroup_size");
+    let wanted = wanted.or_else(|| kernel.get(".attrs")?.get(".reqd_work_group_size"));
+    let wanted = wanted.and_then(Node::list).and_then(|list| <&[Node; 3]>::try_from(list).ok());
+    let block = wanted.and_then(|sizes| {
+        let [x, y, z] = sizes.each_ref().map(|size| size.number().and_then(|size| u32::try_from(size).ok()));
+        Some([x?, y?, z?])
+    });
+    Ok((name.to_owned(), Described { args, kernarg_bytes, block }))
 }
 
 /// Reads note AMD/10.

@@ -24,7 +24,7 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, 
 use object::{Endianness, read};
 use warpjit_ir::Meter;
 
-use super::{ContainerError, NameLengths, check_overlaps, limits};
+use super::{ContainerError, NameLengths, Wanted, check_overlaps, limits};
 use crate::gcn::chip::Chip;
 use crate::isa::Isa;
 use crate::module::{ArgKind, CodeObject, Kernel, KernelArg, Module};
@@ -132,14 +132,14 @@ struct Symbol<'data> {
 }
 
 /// Takes a code object apart.
-pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     if bytes.get(4) != Some(&object::elf::ELFCLASS64.0) || bytes.get(5) != Some(&object::elf::ELFDATA2LSB.0) {
         return error(4, "not a 64-bit little-endian ELF file, or cut within its header");
     }
     let header = Elf::parse(bytes).map_err(wrap(0))?;
     let endian = Endianness::Little;
     if header.e_machine(endian).0 != EM_AMDGPU {
-        return unsupported(18, format!("ELF machine {}", header.e_machine(endian).0));
+        return unsupported(18, crate::container::foreign::machine(header.e_machine(endian).0));
     }
     let (abi, version) = (bytes[7], bytes[8]);
     let old = match abi {
@@ -152,7 +152,7 @@ pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
         return unsupported(16, "a code object that is neither a shared object nor what a compiler leaves");
     }
     check_parts(bytes, header)?;
-    let image = Image::new(bytes, header, meter)?;
+    let image = Image::new(bytes, header, wanted, meter)?;
     let symbols = symbols(bytes, header, &image, meter)?;
     let all: Arc<[u8]> = image.bytes.into();
     let file = File {
@@ -343,6 +343,7 @@ impl File<'_> {
                 properties: head.properties,
                 kernarg_bytes,
                 args,
+                block: described.and_then(|kernel| kernel.block),
             }),
             ..Kernel::default()
         }))

@@ -1,7 +1,7 @@
 //! Lifts what only graphics stages have: inputs, interpolation, outputs, emitted vertices, discarded fragments.
 //!
-//! The handle of an input vertex is its number. The address of an emitted vertex is whatever the program passes on: outputs go to the vertex
-//! under construction.
+//! The handle of an input vertex is its number. The address of an emitted vertex is whatever the program passes on:
+//! outputs go to the vertex under construction.
 
 use warpjit_ir::{FloatCC, GuestFault, IntCC, Opcode, Scalar, Value};
 

@@ -24,8 +24,8 @@ use self::descriptor::{Border, Image, sampler};
 pub(crate) use self::op::{Action, Form, Level, Shape, Word};
 use crate::gcn::{Chip, texel};
 
-/// Words of a mailbox, from its start on: the image's descriptor, the sampler's, address registers, then data, or coordinates of lanes of the
-/// quad. Results overwrite the first ones.
+/// Words of a mailbox, from its start on: the image's descriptor, the sampler's, address registers, then data, or
+/// coordinates of lanes of the quad. Results overwrite the first ones.
 pub(crate) const SAMPLER: u32 = 8;
 pub(crate) const ADDRESS: u32 = 12;
 pub(crate) const DATA: u32 = ADDRESS + ADDRESS_WORDS as u32;

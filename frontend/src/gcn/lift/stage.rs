@@ -1,8 +1,8 @@
 //! Graphics stages: where a program's inputs and outputs are, what a wave begins with, and messages of geometry programs.
 //!
-//! Inputs and outputs of a lane are words of its local memory ([`StageLayout`]), which GCN programs do not have otherwise. A vector
-//! register that a launch fills is loaded before the first instruction, in all lanes: helpers have theirs too. EXEC starts as the lanes that
-//! are there, of a fragment those that are covered.
+//! Inputs and outputs of a lane are words of its local memory ([`StageLayout`]), which GCN programs do not have
+//! otherwise. A vector register that a launch fills is loaded before the first instruction, in all lanes: helpers have
+//! theirs too. EXEC starts as the lanes that are there, of a fragment those that are covered.
 //!
 //! Helpers run as other lanes do, but stores and atomics on global memory, and exports, are for covered lanes only
 //! ([`Emit::store_guard`]).

@@ -24,10 +24,11 @@
 //! | `rtnN` | destination of N dwords if the old value is returned |
 //! | `gws` | data0 only; `gds`: must be GDS, `nogds`: must not; `two`: two 8-bit offsets; `swizzle`: offset is a pattern |
 //!
-//! Options: `clamp`, `noclamp`, `omod`, `noomod` where the long form differs from the rule (clamp where a float is
-//! read or written, omod where one is written); `opsel`: 1.4 selects halves; `mods`: sources have float modifiers
-//! though they are not floats; `class`: only the first one has; `nolds`: not to LDS; `nod16`: no 16-bit data. `@a/b/c/d`: names that differ from the operation's. `[mad_mix]`
-//! and the like: only chips with these features have it ([`super::Features`]); two rows may share an opcode then.
+//! Options: `clamp`, `noclamp`, `omod`, `noomod` where the long form differs from the rule (clamp where a float is read
+//! or written, omod where one is written); `opsel`: 1.4 selects halves; `mods`: sources have float modifiers though
+//! they are not floats; `class`: only the first one has; `nolds`: not to LDS; `nod16`: no 16-bit data. `@a/b/c/d`:
+//! names that differ from the operation's. `[mad_mix]` and the like: only chips with these features have it
+//! ([`super::Features`]); two rows may share an opcode then.
 
 mod compare;
 mod image;

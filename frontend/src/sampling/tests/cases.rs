@@ -269,6 +269,23 @@ impl Case {
         Some(Case { view, sampler, request, generated, image, mailboxes })
     }
 
+    /// Panics where a lane's mailbox is not what was expected.
+    #[track_caller]
+    pub fn compare(&self, round: u64, lane: usize, found: [u32; WORDS], expected: [u32; WORDS]) {
+        let differ: Vec<_> = (0..WORDS)
+            .filter(|&n| found[n] != expected[n])
+            .map(|n| (n, f32::from_bits(found[n]), f32::from_bits(expected[n])))
+            .collect();
+        assert!(
+            differ.is_empty(),
+            "round {round} lane {lane}: {differ:?}\n{:?}\n{:?}\n{:?}\n{:x?}",
+            self.view,
+            self.sampler,
+            self.request,
+            self.mailboxes[lane]
+        );
+    }
+
     /// The results of the general engine for a lane, as its mailbox has them then.
     pub fn expected(&mut self, lane: usize) -> [u32; WORDS] {
         let mut words = self.mailboxes[lane];

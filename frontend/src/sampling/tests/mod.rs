@@ -73,19 +73,7 @@ fn code_does_as_the_engine() {
                 Some(&at) => frame.read(at, Scalar::I32, lane) as u32,
                 None => case.mailboxes[lane as usize][n],
             });
-            let differ: Vec<_> = (0..WORDS).filter(|&n| found[n] != expected[n]).collect();
-            assert!(
-                differ.is_empty(),
-                "round {round} lane {lane}: {:?}\n{:?}\n{:?}\n{:?}\n{:x?}",
-                differ
-                    .iter()
-                    .map(|&n| (n, f32::from_bits(found[n]), f32::from_bits(expected[n])))
-                    .collect::<Vec<_>>(),
-                case.view,
-                case.sampler,
-                case.request,
-                case.mailboxes[lane as usize]
-            );
+            case.compare(round, lane as usize, found, expected);
         }
     }
     assert!(made > rounds / 2, "{made} of {rounds}");

@@ -15,7 +15,8 @@ fn place(view: &View, at: [u32; 3], layer: u32, level: u32) -> Option<(Level, [u
     Some((level, at))
 }
 
-/// The texel at a place, without a sampler; [`Prepared::fetch`](super::Prepared::fetch) is for many lanes. Outside all four results are 0, whatever the sources.
+/// The texel at a place, without a sampler; [`Prepared::fetch`](super::Prepared::fetch) is for many lanes. Outside all
+/// four results are 0, whatever the sources.
 ///
 /// # Errors
 ///

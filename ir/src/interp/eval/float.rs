@@ -92,13 +92,13 @@ pub(super) fn demote_ftz(x: f64) -> f32 {
 /// Any operand that is zero (after flushing) makes it a rounded product and a rounded sum
 /// (docs/hardware/tesla.md section 6); that differs only for a zero addend.
 ///
-/// Exactness: the product of two 24-bit significands has at most 48 bits, and exponents stay within 2^±254, so it
-/// is exact in f64; clearing the low 29 of 52 fraction bits leaves 24 significant bits, rounded to zero. The sum of two 24-bit
-/// numbers is then rounded to 53 bits and after that to 24. Rounding twice to nearest is harmless when the first
+/// Exactness: the product of two 24-bit significands has at most 48 bits, and exponents stay within 2^±254, so it is
+/// exact in f64; clearing the low 29 of 52 fraction bits leaves 24 significant bits, rounded to zero. The sum of two
+/// 24-bit numbers is then rounded to 53 bits and after that to 24. Rounding twice to nearest is harmless when the first
 /// precision is at least 2p + 2 = 50 for sums of p-bit numbers (Figueroa 1995): a sum that needs more than 53 bits has
-/// its smaller operand at least 53 - 24 = 29 positions under the larger's leading bit, below every midpoint
-/// of 24-bit numbers, so the first rounding cannot land on one unless the sum was on it. The exponents' range plays no part: f64 reaches far below, and a
-/// result too small for f32 is flushed by [`demote_ftz`] with exponent unbounded.
+/// its smaller operand at least 53 - 24 = 29 positions under the larger's leading bit, below every midpoint of 24-bit
+/// numbers, so the first rounding cannot land on one unless the sum was on it. The exponents' range plays no part: f64
+/// reaches far below, and a result too small for f32 is flushed by [`demote_ftz`] with exponent unbounded.
 #[inline(always)]
 pub(super) fn fmad_trunc(a: f32, b: f32, c: f32) -> f32 {
     let (a, b, c) = (a.flush(), b.flush(), c.flush());

@@ -229,8 +229,9 @@ mod tests {
         assert_eq!(localized("store.u32 global0[v2 + 0x0], v2 align 4 if v1", STORE), 1);
     }
 
-    /// Whether chunks take the vote of a program that does `inside` in lanes with `v0 < v1` only, and `after` in all. It has a mask that is kept
-    /// (s4), one that is always there (s5), the lanes that are taken along (s6) and a scalar that is 5 before (s7).
+    /// Whether chunks take the vote of a program that does `inside` in lanes with `v0 < v1` only, and `after` in all.
+    /// It has a mask that is kept (s4), one that is always there (s5), the lanes that are taken along (s6) and a scalar
+    /// that is 5 before (s7).
     fn is_own(before: &str, inside: &str, after: &str) -> bool {
         let text = format!(
             "function @test spmd lanes 64 {{

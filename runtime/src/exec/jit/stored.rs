@@ -16,7 +16,7 @@ use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::cache::bytes::{Reader, Writer};
 use crate::cache::digest::Digest;
-use crate::cache::{Key, Store};
+use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::Announced;
 use crate::program::Variant;
 use crate::vm::FloatMode;
@@ -66,6 +66,13 @@ impl Jit {
         self.kernel.func.hash(&mut digest);
         self.facts.hash(&mut digest);
         Key(digest.value())
+    }
+
+    /// Loads the code that a cache has, and keeps the cache for what is compiled.
+    pub(super) fn load_from(&mut self, cache: &CacheConfig) {
+        let (store, key) = (Store::new(cache.clone()), self.key());
+        self.load(&store, key);
+        self.store = Some((store, key));
     }
 
     /// Loads the code stored under a key.

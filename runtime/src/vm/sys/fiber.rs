@@ -89,7 +89,8 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// As for [`super::unix::enter`], for as long as the call is resumed; what `code` calls does not unwind, and holds nothing to drop where it suspends.
+    /// As for [`super::unix::enter`], for as long as the call is resumed; what `code` calls does not unwind, and holds
+    /// nothing to drop where it suspends.
     pub unsafe fn start(&mut self, code: *const u8, context: *mut u8, frame: *mut u8, mode: FloatMode) {
         debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
         self.forget();
@@ -144,8 +145,8 @@ impl Fiber {
     /// Drops a suspended call.
     fn forget(&mut self) {
         if let Some(mut call) = self.call.take() {
-            // SAFETY: no frame on its stack owns anything: those of compiled code, of `Suspender::suspend` and its callers (its promise), and
-            // of the function in `start`.
+            // SAFETY: no frame on its stack owns anything: those of compiled code, of `Suspender::suspend` and its
+            // callers (its promise), and of the function in `start`.
             unsafe { call.force_reset() };
             self.stack = Some(call.into_stack());
         }

@@ -24,7 +24,9 @@ mod arch;
 compile_error!("compiled code exists for x86-64 and AArch64");
 
 pub(super) use pages::{Pages, page_bytes};
-pub use signals::{ensure, install as init};
+pub use signals::ensure;
+#[cfg(test)]
+pub use signals::install as init;
 pub use stack::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 

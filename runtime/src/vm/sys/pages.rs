@@ -42,9 +42,9 @@ impl Pages {
         self.bytes
     }
 
-    /// Puts pieces of code into free pages, the first `lead` bytes behind their start, each at a multiple of `align` from there, and makes them
-    /// executable; the rest of them is filled with traps. Gives where the first one runs. `offset` and `room` are multiples of a page, and the
-    /// pages are free.
+    /// Puts pieces of code into free pages, the first `lead` bytes behind their start, each at a multiple of `align`
+    /// from there, and makes them executable; the rest of them is filled with traps. Gives where the first one runs.
+    /// `offset` and `room` are multiples of a page, and the pages are free.
     pub fn fill(
         &mut self,
         offset: usize,

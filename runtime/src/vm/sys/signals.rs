@@ -164,8 +164,8 @@ pub(super) unsafe fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context:
     let here = 0u8;
     let depth = (&raw const here) as usize;
     let before = HANDED_ON.get();
-    // The one that it was handed to hands it back: the same signal, and below on the stack. (One that left by a jump leaves this behind; the
-    // next signal may have its context at the same place, but comes from above.)
+    // The one that it was handed to hands it back: the same signal, and below on the stack. (One that left by a jump
+    // leaves this behind; the next signal may have its context at the same place, but comes from above.)
     let is_back = before.context == context && depth < before.depth;
     let next = match is_back {
         true => before.older,
@@ -198,8 +198,9 @@ pub(super) unsafe fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context:
     HANDED_ON.set(before);
 }
 
-/// Installs ours again where a handler has put the default action in place of itself, as that of Rust's standard library does: the next fault of
-/// a guest would end the process. The next signal that is none of ours takes the default action. Async-signal-safe.
+/// Installs ours again where a handler has put the default action in place of itself, as that of Rust's standard
+/// library does: the next fault of a guest would end the process. The next signal that is none of ours takes the
+/// default action. Async-signal-safe.
 fn come_back(signal: c_int, handler: &Earlier) {
     let Ok(now) = installed(signal) else { return };
     if now.sa_sigaction == libc::SIG_DFL {

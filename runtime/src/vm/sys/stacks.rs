@@ -84,7 +84,8 @@ impl Drop for Stack {
     }
 }
 
-// SAFETY: the pages from `limit` to `base` are this value's alone; the first has no rights, and the others are larger than what is asked for.
+// SAFETY: the pages from `limit` to `base` are this value's alone; the first has no rights, and the others are larger
+// than what is asked for.
 unsafe impl Bounds for Stack {
     fn base(&self) -> StackPointer {
         StackPointer::new(self.start + bytes()).expect("no mapping ends at address 0")

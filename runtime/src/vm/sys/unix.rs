@@ -217,9 +217,10 @@ pub(super) unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t
     }
 }
 
-/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
-/// [`crate::Signals::Own`] it may be called too). `true`: it was one, and the launch goes on when the handler returns, which must do
-/// so at once. `false`: it is none of ours, and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
+/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, for a
+/// handler of the embedder's ([`crate::Signals::Embedder`]; with [`crate::Signals::Own`] it may be called too). `true`:
+/// it was one, and the launch goes on when the handler returns, which must do so at once. `false`: it is none of ours,
+/// and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
 ///
 /// It may be called on any stack, with any signals blocked. It is async-signal-safe.
 ///

@@ -115,8 +115,8 @@ impl Resource {
         known
     }
 
-    /// Whether the texels of a resource are laid out as [`surface`] says and have a format of [`texel`](crate::gcn::texel). Without a format
-    /// there is nothing to access, whatever the rest says.
+    /// Whether the texels of a resource are laid out as [`surface`] says and have a format of
+    /// [`texel`](crate::gcn::texel). Without a format there is nothing to access, whatever the rest says.
     pub(super) fn is_plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) -> Plain {
         let it = Resource::new(e, inst, resource);
         let stores = inst.op.name().starts_with("IMAGE_STORE");

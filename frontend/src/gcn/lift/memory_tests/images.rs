@@ -218,8 +218,8 @@ const HEIGHT: u32 = 6;
 const DEPTH: u32 = 5;
 const PITCH: u32 = 16;
 
-/// An image of [`WIDTH`] times [`HEIGHT`] texels, or as much as its type has of these, of one or three levels. It has [`DEPTH`] slices if it has three
-/// dimensions, six if it is a cube, else three.
+/// An image of [`WIDTH`] times [`HEIGHT`] texels, or as much as its type has of these, of one or three levels. It has
+/// [`DEPTH`] slices if it has three dimensions, six if it is a cube, else three.
 #[derive(Debug)]
 struct Surface {
     kind: u32,
