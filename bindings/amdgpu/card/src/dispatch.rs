@@ -122,33 +122,29 @@ impl Dispatch {
     }
 
     fn options(&self, card: &Card) -> ProgramOptions {
-        ProgramOptions {
-            chip: Some(card.model),
-            raw: true,
-            rsrc1: Some(self.rsrc1),
-            rsrc2: Some(self.rsrc2),
-            ..ProgramOptions::new(Isa::Gcn)
-        }
+        ProgramOptions::new(Isa::Gcn)
+            .chip(Some(card.model))
+            .raw(true)
+            .rsrc1(Some(self.rsrc1))
+            .rsrc2(Some(self.rsrc2))
     }
 
     fn launch(&self, card: &Card) -> Launch {
         let old = card.chip().generation < 9;
-        Launch {
-            grid: self.grid,
-            block: self.block,
-            grid_start: self.start,
-            last_block: self.last_block,
-            user_data: self.user_data.clone(),
-            scratch_ring: self.has_scratch().then(|| tmpring(self.tmpring_size)),
-            textures: TextureTables {
+        Launch::default()
+            .grid(self.grid)
+            .block(self.block)
+            .grid_start(self.start)
+            .last_block(self.last_block)
+            .user_data(self.user_data.clone())
+            .scratch_ring(self.has_scratch().then(|| tmpring(self.tmpring_size)))
+            .textures(TextureTables {
                 tile_modes: old.then(|| Box::new(card.chip().tile_modes())),
                 macrotile_modes: old.then(|| Box::new(card.chip().macrotile_modes())),
                 address_config: Some(card.chip().address_config),
                 border_colors: self.border_colors,
                 ..TextureTables::default()
-            },
-            ..Launch::default()
-        }
+            })
     }
 }
 

@@ -86,13 +86,13 @@ impl Card {
 
     pub(crate) fn engine(&self) -> Result<&Engine, Error> {
         let made = self.engine.get_or_init(|| {
-            Engine::new(Config {
-                threads: self.settings.threads,
-                tier: self.settings.tier,
-                cache: self.settings.cache.clone(),
-                count: self.reporter.counts(),
-                ..Config::default()
-            })
+            Engine::new(
+                Config::default()
+                    .threads(self.settings.threads)
+                    .tier(self.settings.tier)
+                    .cache(self.settings.cache.clone())
+                    .count(self.reporter.counts()),
+            )
         });
         made.as_ref().map_err(Clone::clone)
     }
