@@ -237,7 +237,7 @@ pub(crate) const MOST_NARROW: u8 = 4;
 ///
 /// // What cannot be loaded says why, and where.
 /// let error = Program::load(&words[..6], &options).unwrap_err();
-/// assert!(error.to_string().contains("offset 0x4"), "{error}");
+/// assert!(error.to_string().contains("offset 0x6"), "{error}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
