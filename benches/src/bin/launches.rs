@@ -11,6 +11,7 @@
 
 use std::time::Instant;
 
+use warpjit_frontend::gcn::{self, Generation};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
     Access, Arg, Config, Dispatch, Engine, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
@@ -28,16 +29,15 @@ const SOURCE: &str = "
 ";
 
 /// The same for GCN: the address is in the first two words of user data.
-const GCN: &[u32] = &[
-    0x3402_0082, // v_lshlrev_b32 v1, 2, v0
-    0x3202_0200, // v_add_u32 v1, vcc, s0, v1
-    0x7e04_0201, // v_mov_b32 v2, s1
-    0x3206_0100, // v_add_u32 v3, vcc, v0, v0
-    0x3206_0103, // v_add_u32 v3, vcc, v3, v0
-    0xdc70_0000,
-    0x0000_0301, // flat_store_dword v[1:2], v3
-    0xbf81_0000, // s_endpgm
-];
+const GCN: &str = "
+    v_lshlrev_b32 v1, 2, v0
+    v_add_u32 v1, vcc, s0, v1
+    v_mov_b32 v2, s1
+    v_addc_u32 v2, vcc, 0, v2, vcc
+    v_mul_u32_u24 v3, 3, v0
+    flat_store_dword v[1:2], v3
+    s_endpgm
+";
 
 fn tesla() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
     let code = assemble(SOURCE, Target::compute(Chip::G80))?.code;
@@ -46,15 +46,15 @@ fn tesla() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
     Ok((code, options))
 }
 
-fn gcn() -> (Vec<u8>, ProgramOptions) {
-    let code = GCN.iter().flat_map(|word| word.to_le_bytes()).collect();
+fn gcn() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
+    let code = gcn::assemble(GCN, Generation::Gfx8)?.code;
     let options = ProgramOptions::new(Isa::Gcn)
         .chip(Some("fiji".parse().expect("a chip")))
         .raw(true)
         .rsrc1(Some(0x002c_0043))
         // Two words of user data, and the number of the group.
         .rsrc2(Some(0x84));
-    (code, options)
+    Ok((code, options))
 }
 
 /// A launch of one of the programs that writes at `out`.
@@ -96,7 +96,7 @@ impl Setup {
     }
 
     fn with(isa: Isa, blocks: u32, block: u32, config: Config) -> anyhow::Result<Setup> {
-        let (code, options) = if isa == Isa::Gcn { gcn() } else { tesla()? };
+        let (code, options) = if isa == Isa::Gcn { gcn()? } else { tesla()? };
         let program = Program::load(&code, &options)?;
         let engine = Engine::new(config)?;
         let memory = engine.memory()?;
