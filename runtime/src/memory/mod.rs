@@ -311,7 +311,7 @@ impl Memory {
     ) -> Result<u64, Error> {
         // If it fails, the device is dropped here, where no lock is held.
         let what = Special::Device(device.clone());
-        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, what))
+        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, what, None))
     }
 
     /// Lets a function mend accesses of guests to pages that are not mapped, or that may not be written: it is called before the
