@@ -214,6 +214,48 @@ fn files_and_aliases_show_the_same_bytes() {
     std::fs::remove_file(path).unwrap();
 }
 
+#[test]
+fn aliases_end_with_their_memory() {
+    let memory = Memory::new().unwrap();
+    // Of memory of the space, in the window and in a slab, which goes with the last buffer in it.
+    for at in [SOURCE, 0x1234_0000_0000] {
+        memory.map(Some(at), 2 * PAGE, Access::ReadWrite).unwrap();
+        let alias = memory.map_alias(None, at + PAGE, PAGE, Access::ReadWrite).unwrap();
+        let second = memory.map_alias(None, alias, PAGE, Access::ReadOnly).unwrap();
+        memory.store(alias, 4, 7).unwrap();
+        assert_eq!(memory.load(second, 4).unwrap(), 7);
+        memory.unmap(at).unwrap();
+        for gone in [alias, second] {
+            assert!(memory.load(gone, 4).is_err() && memory.store(gone, 4, 1).is_err());
+            assert!(memory.map_alias(None, gone, PAGE, Access::ReadOnly).is_err());
+        }
+        // What takes its place is not shown.
+        memory.map(Some(at), 2 * PAGE, Access::ReadWrite).unwrap();
+        assert!(memory.load(alias, 4).is_err());
+        for mapped in [alias, second, at] {
+            memory.unmap(mapped).unwrap();
+        }
+    }
+    // Of private memory of the host, which may be freed after it is unmapped.
+    let mut host = Box::new(Pages([3; 2 * 4096]));
+    let pointer = (&raw mut *host).cast::<u8>();
+    // SAFETY: the box outlives the mapping, and is accessed through this pointer only.
+    let shown = unsafe { memory.map_host(None, pointer, 2 * PAGE, Access::ReadWrite) }.unwrap();
+    let alias = memory.map_alias(None, shown + PAGE, PAGE, Access::ReadWrite).unwrap();
+    assert_eq!(memory.load(alias, 1).unwrap(), 3);
+    memory.unmap(shown).unwrap();
+    assert!(memory.load(alias, 1).is_err() && memory.write(alias, &[9]).is_err());
+    memory.unmap(alias).unwrap();
+    assert_eq!(memory.buffers().count(), 0);
+    // An alias that goes first leaves the memory as it was.
+    let own = memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    let alias = memory.map_alias(None, own, PAGE, Access::ReadWrite).unwrap();
+    let second = memory.map_alias(None, alias, PAGE, Access::ReadWrite).unwrap();
+    memory.unmap(alias).unwrap();
+    memory.store(second, 4, 5).unwrap();
+    assert_eq!(memory.load(own, 4).unwrap(), 5);
+}
+
 /// Registers: a load gives the number of loads so far, plus the offset; stores are noted.
 #[derive(Default)]
 struct Registers {

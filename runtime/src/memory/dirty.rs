@@ -10,7 +10,6 @@
 
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
 use crate::{Error, fork};
-use std::cell::Cell;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -98,15 +97,6 @@ fn entries() -> impl Iterator<Item = &'static Tracked> {
     })
 }
 
-thread_local! {
-    /// The address of this thread's last store to a page that another thread had just made writable, and how often in a row.
-    /// Has no destructor, so a handler may use it.
-    static AGAIN: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
-}
-
-/// How often a store is tried again because another thread has made its page writable. If it then fails, it is a fault.
-const MOST_TRIES: u32 = 4;
-
 /// Called by the signal handler for a fault at a host address: `true` if it was a store to a clean page, which can be
 /// written now, so the instruction shall be executed again. Async-signal-safe.
 pub(crate) fn write_to_clean(address: usize) -> bool {
@@ -128,11 +118,8 @@ pub(crate) fn write_to_clean(address: usize) -> bool {
             return false;
         }
         if flags & PAGE_CLEAN == 0 {
-            // Another thread has been here.
-            let (last, count) = AGAIN.get();
-            let count = if last == address { count + 1 } else { 1 };
-            AGAIN.set((address, count));
-            return count <= MOST_TRIES;
+            // Another thread has been here. If the page is writable already, this changes nothing.
+            return make_writable(start + page, host_page);
         }
         for at in (page..page + host_page).step_by(PAGE_BYTES as usize) {
             entry_of(at).fetch_and(!PAGE_CLEAN, Ordering::SeqCst);

@@ -270,7 +270,7 @@ impl Edit<'_> {
         {
             return Ok(address);
         }
-        self.map_special(address, bytes, access, Special::Host(HostPointer(pointer)))
+        self.map_special(address, bytes, access, Special::Host(HostPointer(pointer)), None)
     }
 
     /// See [`super::Memory::map_alias`].
@@ -289,13 +289,18 @@ impl Edit<'_> {
             return Err(none());
         }
         if let Some(piece) = self.space().special_at(of) {
+            // An alias of an alias shows the same memory.
+            let source = piece.source.map_or(of, |source| source + (of - piece.start));
             let what = match &piece.what {
                 Special::Host(_) => Special::Host(HostPointer(piece.pointer(of))),
                 Special::Device(_) => {
                     return Err(Error::Memory(format!("there is a device at {of:#x}: map it twice")));
                 }
             };
-            return self.map_special(address, bytes, access, what);
+            return self.map_special(address, bytes, access, what, Some(source));
+        }
+        if buffer.kind == Kind::Special {
+            return Err(Error::Memory(format!("the memory that the alias at {of:#x} shows is unmapped")));
         }
         let place = self.space().place(of).ok_or_else(none)?;
         if place.bytes < bytes {
@@ -306,25 +311,50 @@ impl Edit<'_> {
         if buffer.kind == Kind::Shared && !self.memory.0.form.is_identity && !self.state.coarse {
             return self.map_backing(address, bytes, access, &Backing::Host(place.pointer));
         }
-        self.map_special(address, bytes, access, Special::Host(HostPointer(place.pointer)))
+        self.map_special(address, bytes, access, Special::Host(HostPointer(place.pointer)), Some(of))
     }
 
-    /// Maps pages that the runtime is asked for.
+    /// Maps pages that the runtime is asked for. `source`: see [`Piece::source`].
     pub fn map_special(
         &mut self,
         address: Option<u64>,
         bytes: u64,
         access: Access,
         what: Special,
+        source: Option<u64>,
     ) -> Result<u64, Error> {
         let start = self.whole_pages(address, bytes)?;
         let end = start + bytes;
         self.space().reserve(start, end)?;
-        self.space().add_special(Piece { start, bytes, access, what });
+        self.space().add_special(Piece { start, bytes, access, what, source });
         self.set_pages(start, end, PAGE_SPECIAL);
         self.add(start, Buffer { bytes, access, kind: Kind::Special }, start, end);
         self.become_careful();
         Ok(start)
+    }
+
+    /// Accesses to aliases of memory that is about to go find nothing from now on. Their buffers stay. Gives what
+    /// [`Edit::end_aliases`] removes, or [`Edit::reopen_aliases`] shows again.
+    pub fn close_aliases(&mut self, first: u64, last: u64) -> Vec<(u64, u64)> {
+        let aliases = self.space().aliases_of(first, last);
+        for &(start, end) in &aliases {
+            self.set_pages(start, end, 0);
+        }
+        aliases
+    }
+
+    /// The memory of aliases is gone.
+    pub fn end_aliases(&mut self, aliases: Vec<(u64, u64)>) {
+        for (start, _) in aliases {
+            self.space().remove_special(start);
+        }
+    }
+
+    /// The memory of aliases could not be unmapped.
+    fn reopen_aliases(&mut self, aliases: Vec<(u64, u64)>) {
+        for (start, end) in aliases {
+            self.set_pages(start, end, PAGE_SPECIAL);
+        }
     }
 
     fn become_careful(&mut self) {
@@ -465,6 +495,7 @@ impl Edit<'_> {
         }
         let (from, to) = self.own_pages(address, first, last);
         if from < to {
+            let aliases = self.close_aliases(from, to);
             if self.space().tracks_writes() {
                 // So that no store in between makes a page writable that is about to go.
                 self.set_pages(from, to, 0);
@@ -474,9 +505,11 @@ impl Edit<'_> {
                 // rights.
                 let is_there = self.space().protect(from, to - from, buffer.access.rights()).is_ok();
                 self.set_pages(from, to, if is_there { buffer.access.flags() } else { 0 });
+                self.reopen_aliases(aliases);
                 return Err(error);
             }
             self.set_pages(from, to, 0);
+            self.end_aliases(aliases);
         }
         self.forget_buffer(address, first, last);
         if self.state.buffers.is_empty() {
@@ -496,19 +529,24 @@ impl Edit<'_> {
     fn unmap_whole(&mut self, address: u64, buffer: Buffer, first: u64, last: u64) -> Result<(), Error> {
         // Accesses find nothing before the pages go.
         self.set_pages(first, last, 0);
-        match buffer.kind {
-            Kind::Registered => {}
-            Kind::Special => self.space().remove_special(address),
+        let aliases = self.close_aliases(first, last);
+        let done = match buffer.kind {
+            Kind::Registered => Ok(()),
+            Kind::Special => {
+                self.space().remove_special(address);
+                Ok(())
+            }
             Kind::Own | Kind::Shared if self.memory.0.form.is_identity => {
                 super::reservation::unmap_anywhere(first, last - first)
-                    .inspect_err(|_| self.set_pages(first, last, buffer.access.flags()))?;
             }
-            Kind::Own | Kind::Shared => {
-                self.space()
-                    .map(first, last - first, Rights::None)
-                    .inspect_err(|_| self.set_pages(first, last, buffer.access.flags()))?;
-            }
+            Kind::Own | Kind::Shared => self.space().map(first, last - first, Rights::None),
+        };
+        if let Err(error) = done {
+            self.set_pages(first, last, buffer.access.flags());
+            self.reopen_aliases(aliases);
+            return Err(error);
         }
+        self.end_aliases(aliases);
         self.forget_buffer(address, first, last);
         Ok(())
     }

@@ -311,7 +311,7 @@ impl Memory {
     ) -> Result<u64, Error> {
         // If it fails, the device is dropped here, where no lock is held.
         let what = Special::Device(device.clone());
-        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, what))
+        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, what, None))
     }
 
     /// Lets a function mend accesses of guests to pages that are not mapped, or that may not be written: it is called before the
@@ -423,9 +423,15 @@ impl Memory {
             return Ok(());
         }
         // What follows may have to change how memory is mapped. Nobody else changes it meanwhile.
+        let checked = self.check(address, data.len() as u64, PAGE_READ);
         drop(used);
-        let end = self.check(address, data.len() as u64, PAGE_READ).map_err(told)?;
-        self.edit(|edit| edit.unprotected(address, end, |_| self.copy_in(address, data)))?.map_err(told)
+        checked.map_err(told)?;
+        self.edit(|edit| {
+            // What is mapped may have changed in between.
+            let end = self.check(address, data.len() as u64, PAGE_READ).map_err(told)?;
+            edit.unprotected(address, end, |_| self.copy_in(address, data))
+        })?
+        .map_err(told)
     }
 
     /// Marks the space as in use: what it has reserved stays until the result is dropped.
@@ -448,6 +454,8 @@ impl Memory {
     /// Whether compiled code must translate 64-bit addresses, because there is memory outside the window, or may be
     /// during a launch.
     pub(crate) fn needs_translation(&self) -> bool {
+        // It may be replaced meanwhile.
+        let _used = self.use_it();
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
             || self.is_careful()

@@ -235,6 +235,8 @@ impl Edit<'_> {
         {
             return self.unmap(address);
         }
+        let aliases = self.close_aliases(first, last);
+        self.end_aliases(aliases);
         self.state.buffers.remove(&address);
         self.leave_room(first, last);
         self.set_pages(first, last, 0);

@@ -269,6 +269,12 @@ impl Space {
         self.change(outside);
     }
 
+    /// The aliases of memory in a range: where they begin and end.
+    pub fn aliases_of(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
+        let all = self.outside().special.values().filter(|piece| piece.shows(first, last));
+        all.map(|piece| (piece.start, piece.end())).collect()
+    }
+
     /// Removes the special range that begins at an address.
     pub fn remove_special(&self, start: u64) {
         let mut outside = self.outside().clone();

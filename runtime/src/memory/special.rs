@@ -109,9 +109,16 @@ pub(super) struct Piece {
     pub bytes: u64,
     pub access: Access,
     pub what: Special,
+    /// Of an alias: the first address of the memory that it shows.
+    pub source: Option<u64>,
 }
 
 impl Piece {
+    /// Whether it is an alias of something in a range.
+    pub fn shows(&self, first: u64, last: u64) -> bool {
+        self.source.is_some_and(|source| source < last && first < source + self.bytes)
+    }
+
     /// Whether it is host memory that the guest may write.
     pub fn is_writable_memory(&self) -> bool {
         matches!(self.what, Special::Host(_)) && self.access == Access::ReadWrite

@@ -324,3 +324,19 @@ fn addresses_that_do_not_exist() {
     }
     assert!(!memory.needs_translation());
 }
+
+#[test]
+fn a_store_that_others_have_mended_first_is_tried_again_each_time() {
+    let memory = memory();
+    let at = memory.map(None, 4096, Access::ReadWrite).unwrap();
+    let host = memory.base().addr() + at as usize;
+    memory.take_dirty(at..at + 4096).unwrap();
+    for _ in 0..20 {
+        // The first makes the page writable; the others find that done.
+        assert!(write_to_clean(host));
+    }
+    memory.store(at, 4, 1).unwrap();
+    assert_eq!(memory.take_dirty(at..at + 4096).unwrap().len(), 1);
+    memory.unmap(at).unwrap();
+    assert!(!write_to_clean(host));
+}
