@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use support::{engine, image, launch, program, words_of};
 use warpjit_frontend::image::ConstPart;
 use warpjit_runtime::{
-    Access, Arg, CancelToken, Config, Engine, FaultKind, Launch, Memory, Prepared, Program, Tier,
+    Access, Arg, CancelToken, Config, Dispatch, Engine, FaultKind, Launch, Memory, Prepared, Program,
+    QueueOptions, Tier,
 };
 
 /// out[block.x * 32 + tid] = argument 0 + c3[0] + grid threads read from c3 bank neighbours.
@@ -387,5 +388,44 @@ fn user_data_is_that_of_each_run() {
             assert_eq!(words_of(&memory, 32), [29 * 11 + 10; 32]);
             prepared.set_user_data(1, &[1, 2]).unwrap_err();
         }
+    }
+}
+
+#[test]
+fn a_dispatch_has_no_user_data_of_an_earlier_one() {
+    for config in all() {
+        for blocks in [1, 3] {
+            let engine = Engine::new(config.clone()).unwrap();
+            let memory = memory(&engine, 1024);
+            let queue = engine.queue(QueueOptions::new());
+            let prepared = engine.prepare(&program(USER), &memory, &launch(blocks, 32)).unwrap();
+            let set = Dispatch::of(&prepared).user_data(0, &[1, 2]);
+            queue.submit_batch(&[set]).unwrap().wait().unwrap();
+            assert_eq!(words_of(&memory, 32), [3; 32]);
+            queue.submit_batch(&[set, Dispatch::of(&prepared)]).unwrap().wait().unwrap();
+            assert_eq!(words_of(&memory, 32), [0; 32]);
+            let second = Dispatch::of(&prepared).user_data(1, &[9]);
+            queue.submit_batch(&[set, second]).unwrap().wait().unwrap();
+            assert_eq!(words_of(&memory, 32), [9; 32]);
+        }
+    }
+}
+
+#[test]
+fn words_that_are_known_fill_gaps_in_user_data() {
+    let mut image = image(USER);
+    image.known_user_data = vec![(0, 5)];
+    let program = Program::from_image(image).unwrap();
+    for config in all() {
+        let engine = Engine::new(config).unwrap();
+        let memory = memory(&engine, 1024);
+        let mut prepared = engine.prepare(&program, &memory, &launch(1, 32)).unwrap();
+        let dispatch = Dispatch::of(&prepared).user_data(1, &[4]);
+        let queue = engine.queue(QueueOptions::new());
+        queue.submit_batch(&[dispatch]).unwrap().wait().unwrap();
+        assert_eq!(words_of(&memory, 32), [9; 32]);
+        prepared.set_user_data(1, &[2]).unwrap();
+        run(&mut prepared);
+        assert_eq!(words_of(&memory, 32), [7; 32]);
     }
 }

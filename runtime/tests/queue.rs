@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use support::{launch, program, words_of};
 use warpjit_runtime::{
     Access, Arg, Config, Dispatch, Engine, Error, Idle, Launch, Memory, OnDrop, Priority, Program, Queue,
-    QueueOptions, Submission, Tier,
+    QueueOptions, Submission, Ticket, Tier,
 };
 
 /// Stores argument 1 at argument 0.
@@ -542,5 +542,76 @@ fn waiting_for_a_while_comes_back() {
         assert!(ticket.report().is_none());
         host.put(9, 1);
         assert!(ticket.wait_timeout(Duration::from_secs(1000)).unwrap().is_ok());
+    }
+}
+
+#[test]
+fn a_long_chain_of_dependencies_keeps_nothing() {
+    let host = Host::new(Config::default().threads(1));
+    let queue = host.queue();
+    let one = host.engine.prepare(&host.add, &host.memory, &Host::launch(1, 0, 1)).unwrap();
+    let mut last = queue.submit(Submission::prepared(&one));
+    for _ in 1..200_000 {
+        last = queue.submit(Submission::prepared(&one).after(&[last]));
+    }
+    assert_eq!(last.wait().unwrap().fault, None);
+    assert_eq!(host.words(1), [200_000]);
+    drop((queue, last));
+}
+
+#[test]
+fn a_callback_of_what_was_not_run_may_wait_for_what_is_next() {
+    for config in all() {
+        let host = Host::new(config);
+        let (first, second) = (host.queue(), host.queue());
+        first.submit(host.spin(1, 9, 1));
+        let bad = first.submit(host.store(1 << 20, 1));
+        let next = Arc::new(Mutex::new(None::<Ticket>));
+        let (tell, told) = mpsc::channel();
+        let of_callback = next.clone();
+        let callback = move |_: &_| {
+            let next = of_callback.lock().unwrap().take().unwrap();
+            tell.send(next.wait_timeout(Duration::from_secs(100)).is_some()).unwrap();
+        };
+        let skipped = second.submit(host.store(0, 1).after(&[bad]).on_complete(callback));
+        *next.lock().unwrap() = Some(second.submit(host.store(0, 7)));
+        host.put(9, 1);
+        assert!(matches!(skipped.wait(), Err(Error::Dependency(_))));
+        assert!(told.recv().unwrap());
+        assert_eq!(host.words(1), [7]);
+    }
+}
+
+#[test]
+fn finish_waits_for_callbacks() {
+    for config in all() {
+        let host = Host::new(config);
+        let (queue, called) = (host.queue(), Arc::new(AtomicU32::new(0)));
+        for n in 1..=3 {
+            let called = called.clone();
+            let callback = move |_: &_| {
+                std::thread::sleep(Duration::from_millis(10));
+                called.fetch_add(1, Ordering::Relaxed);
+            };
+            let ticket = queue.submit(host.store(0, n).on_complete(callback));
+            if n == 3 {
+                ticket.cancel();
+            }
+        }
+        queue.finish();
+        assert_eq!(called.load(Ordering::Relaxed), 3);
+    }
+}
+
+#[test]
+fn a_batch_may_have_any_number_of_launches_of_several_blocks() {
+    for threads in [1, 2] {
+        let host = Host::new(Config::default().threads(threads));
+        let queue = host.queue();
+        let two = host.engine.prepare(&host.add, &host.memory, &Host::launch(2, 0, 1)).unwrap();
+        let ticket = queue.submit_batch(&vec![Dispatch::of(&two); 20_000]).unwrap();
+        let report = ticket.wait().unwrap();
+        assert_eq!((report.fault, report.stats.blocks), (None, 40_000));
+        assert_eq!(host.words(1), [40_000]);
     }
 }

@@ -36,6 +36,22 @@ pub fn user_words(function: &Function) -> Vec<UserWords> {
         .collect()
 }
 
+/// Extends user data, which is in `words` from `start` on, to `count` words: those that the program was loaded for, else 0.
+pub fn extend_user_data(needs: &Needs<'_>, words: &mut Vec<u32>, start: usize, count: usize) {
+    let end = start.saturating_add(count);
+    let had = words.len();
+    if had >= end {
+        return;
+    }
+    words.resize(end, 0);
+    for &(number, known) in needs.known_user_data {
+        let at = start + usize::from(number);
+        if (had..end).contains(&at) {
+            words[at] = known;
+        }
+    }
+}
+
 impl Plan {
     /// A plan of the same launch with the same arguments, of which nothing is mapped. Not for graphics stages, whose batches are
     /// another's.
@@ -149,9 +165,7 @@ impl Plan {
                 )));
             }
         }
-        if self.user_data.len() < end {
-            self.user_data.resize(end, 0);
-        }
+        extend_user_data(needs, &mut self.user_data, 0, end);
         self.user_data[first..end].copy_from_slice(words);
         Ok(())
     }

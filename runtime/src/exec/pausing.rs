@@ -146,6 +146,21 @@ impl<'a> Scheduler<'a> {
         self.has_left.store(false, Ordering::Relaxed);
     }
 
+    /// After a block was found pointless: forgets those behind the block that has faulted, or all if the launch is cancelled. Those
+    /// before it may fault, too, and the lowest one counts.
+    pub(super) fn start_none_in_vain(&self, cancelled: bool) {
+        if cancelled {
+            return self.start_no_more();
+        }
+        // Blocks that are left were claimed in order, so no block before the one that has faulted is beyond `next`.
+        self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
+        let end = self.faulted.load(Ordering::Relaxed).saturating_add(1);
+        let mut list = self.left.list();
+        list.iter_mut().for_each(|range| range.end = range.end.min(end));
+        list.retain(|range| range.start < range.end);
+        self.has_left.store(!list.is_empty(), Ordering::Relaxed);
+    }
+
     /// After all threads have left: the state of the launch, if it was paused.
     pub(super) fn look_at_pause(&mut self, watch: Watch) -> Paused {
         let Some((_, function)) = self.save else { return Paused::No };

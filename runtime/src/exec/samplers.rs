@@ -298,6 +298,12 @@ impl Default for Samplers {
 }
 
 impl Samplers {
+    /// Begins another run: memory may have moved since the last one.
+    pub fn begin(&mut self, config: &Config) {
+        *self = Samplers::default();
+        self.configure(config);
+    }
+
     /// Sets what the configuration says.
     pub fn configure(&mut self, config: &Config) {
         self.level = config.host;

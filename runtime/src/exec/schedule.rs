@@ -732,20 +732,26 @@ impl<'a> Scheduler<'a> {
                     return Fresh::NoRoom;
                 }
             }
-            match self.take_left(1) {
-                Some(blocks) => stock.blocks = blocks,
-                None => stock.take_one(&self.next.0, self.plan.blocks.end),
+        }
+        let index = loop {
+            if !self.limited {
+                self.fill(stock);
+            } else if let Some(blocks) = self.take_left(1) {
+                stock.blocks = blocks;
+            } else {
+                stock.take_one(&self.next.0, self.plan.blocks.end);
             }
-        } else {
-            self.fill(stock);
-        }
-        let Some(index) = stock.blocks.next() else { return Fresh::None };
-        if self.is_pointless(index) {
-            // All blocks after it are pointless too.
+            let Some(index) = stock.blocks.next() else { return Fresh::None };
+            if !self.is_pointless(index) {
+                break index;
+            }
+            // All blocks after it are pointless too; some before it may be left.
             stock.blocks = index..index;
-            self.start_no_more();
-            return Fresh::None;
-        }
+            self.start_none_in_vain(self.is_cancelled());
+            if !self.has_left.load(Ordering::Relaxed) {
+                return Fresh::None;
+            }
+        };
         Fresh::Block(match spare.take() {
             Some(mut block) => {
                 block.reset(self.plan, tiers, self.memory, index);

@@ -18,7 +18,7 @@ use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotIn
 #[path = "arguments.rs"]
 mod arguments;
 
-pub use arguments::{UserWords, user_words};
+pub use arguments::{UserWords, extend_user_data, user_words};
 
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;

@@ -4,7 +4,7 @@ use super::wide::{Owned, lanes_of};
 use super::{Consts, Template, Wide, number};
 use crate::engine;
 use crate::exec::block::{RunningBlock, Turn};
-use crate::exec::setup::{Plan, UserWords, user_words};
+use crate::exec::setup::{Plan, UserWords, extend_user_data, user_words};
 use crate::exec::tiers::Patience;
 use crate::exec::ways::Way;
 use crate::exec::{
@@ -224,8 +224,11 @@ impl Working {
         self.plan.read_args(&self.template.program.needs(), out);
     }
 
-    pub fn user_data(&self) -> &[u32] {
-        self.plan.user_data()
+    /// Appends all words of user data that the program takes.
+    pub fn read_user_data(&self, out: &mut Vec<u32>) {
+        let start = out.len();
+        out.extend_from_slice(self.plan.user_data());
+        extend_user_data(&self.template.program.needs(), out, start, self.most_user);
     }
 
     pub fn most_user(&self) -> usize {
@@ -238,7 +241,7 @@ impl Working {
         (self.consts_version != 0).then(|| self.snapshot.get_or_init(make).clone())
     }
 
-    /// Sets everything that a dispatch says.
+    /// Sets everything that a dispatch says: all arguments and all words of user data ([`Working::read_user_data`]).
     pub fn apply(
         &mut self,
         (args, user_data): (&[u8], &[u32]),
@@ -386,6 +389,7 @@ impl Working {
             // It may have to wait for another launch, whose thread may fork.
             drop(section);
             let plan = self.plan()?;
+            plan.samplers.begin(engine.config());
             let warps = plan.warps;
             if !plan.segments.map(memory, warps, places, give_up)? {
                 let cancelled = launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled);

@@ -360,11 +360,10 @@ impl<'a> Dispatch<'a> {
         if let Some((offset, given)) = self.args {
             work.bytes[bytes + offset..][..given.len()].copy_from_slice(given);
         }
-        work.words.extend_from_slice(working.user_data());
+        // All of them, or the dispatch would get those of an earlier one.
+        working.read_user_data(&mut work.words);
         if let Some((first, given)) = self.user_data {
-            let end = words + first + given.len();
-            work.words.resize(work.words.len().max(end), 0);
-            work.words[words + first..end].copy_from_slice(given);
+            work.words[words + first..][..given.len()].copy_from_slice(given);
         }
         let (grid, blocks) = match self.grid {
             None => (working.grid(), working.blocks()),

@@ -47,6 +47,14 @@ pub struct Inside {
     pub batch: Option<Box<OwnedBatch>>,
 }
 
+impl Inside {
+    /// See [`Slot::is_settled`].
+    fn is_settled(&self) -> bool {
+        let is_mine = || self.calling == Some(std::thread::current().id());
+        self.settled || self.phase == Phase::Done && is_mine()
+    }
+}
+
 /// A submission. Its storage is used again for another one once nobody has a ticket.
 pub struct Slot {
     inside: Mutex<Inside>,
@@ -133,6 +141,11 @@ impl Slot {
         self.is_lost() || self.lock().phase == Phase::Done
     }
 
+    /// Whether this thread need not wait for it: its callbacks have been called, or it is calling them itself.
+    pub fn is_settled(&self) -> bool {
+        self.is_lost() || self.lock().is_settled()
+    }
+
     /// Whether all that it waits for has ended: then why it must not run, if that is so. Otherwise the queue is told when one of
     /// them ends.
     pub fn may_begin(&self, queue: &Arc<QueueState>) -> Option<Result<(), Error>> {
@@ -167,21 +180,35 @@ impl Slot {
         inside.completion = Some(completion.clone());
         inside.panic = panic;
         inside.work.clear();
+        // Otherwise a chain of submissions would keep all that came before it.
+        let after = std::mem::take(&mut inside.after);
         let followers = std::mem::take(&mut inside.followers);
         let callbacks = std::mem::take(&mut inside.callbacks);
         if followers.is_empty() && callbacks.is_empty() {
             inside.settled = true;
             drop(inside);
+            drop(after);
             self.changed.notify_all();
             return;
         }
         inside.calling = Some(std::thread::current().id());
         drop(inside);
+        drop(after);
+        if !callbacks.is_empty()
+            && let Some(queue) = self.queue.upgrade()
+        {
+            // Callbacks may take long, or wait for what is next in the queue: it goes on meanwhile.
+            queue.stir();
+        }
         for queue in followers.iter().filter_map(Weak::upgrade) {
             queue.stir();
         }
         for callback in callbacks {
             self.call(callback, &completion);
+            if self.is_lost() {
+                // It has forked: the child has lost the submission.
+                return;
+            }
         }
         let mut inside = self.lock();
         inside.calling = None;
@@ -190,40 +217,48 @@ impl Slot {
         self.changed.notify_all();
     }
 
-    /// Whether anything is to be called when it ends.
-    pub fn calls_somebody(&self) -> bool {
-        !self.lock().callbacks.is_empty()
-    }
-
     fn call(&self, callback: Callback, completion: &Completion) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(completion))) {
+        let called = catch_unwind(AssertUnwindSafe(|| callback(completion)));
+        if let Err(payload) = called
+            && !self.is_lost()
+        {
             self.lock().panic.get_or_insert(payload);
         }
     }
 
     /// Ends it if it has not begun.
-    fn end_early(&self, error: Error) {
+    fn end_early(self: &Arc<Self>, error: Error) {
         if !self.lock().phase.eq(&Phase::Waiting) {
             return;
         }
+        let process = fork::generation();
+        let queue = self.queue.upgrade();
+        // Others take it out of the queue before its callbacks have been called.
+        queue.iter().for_each(|queue| queue.add_ending(self));
         // Another thread may begin it just now; then its own polls stop it.
-        if self.begin() {
+        let begins = self.begin();
+        if begins {
             self.end(Err(error), None);
-            if let Some(queue) = self.queue.upgrade() {
-                queue.stir();
-            }
+        }
+        if process != fork::generation() {
+            return;
+        }
+        let Some(queue) = queue else { return };
+        queue.remove_ending(self);
+        if begins {
+            queue.stir();
         }
     }
 
     /// Ends it if its deadline has passed before it has begun.
-    pub fn expire(&self) {
+    pub fn expire(self: &Arc<Self>) {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.end_early(Error::Deadline);
         }
     }
 
     /// Asks it to stop, or ends it if it has not begun.
-    pub fn stop(&self) {
+    pub fn stop(self: &Arc<Self>) {
         self.cancel.cancel();
         self.end_early(Error::Cancelled);
     }
@@ -294,14 +329,16 @@ impl Ticket {
         if self.0.is_lost() {
             return true;
         }
-        let me = std::thread::current().id();
-        let is_done =
-            |inside: &Inside| inside.settled || inside.phase == Phase::Done && inside.calling == Some(me);
+        let is_done = |inside: &Inside| inside.is_settled();
         if let Some(pool) = self.0.queue.upgrade().and_then(|queue| queue.pool_to_help()) {
             let far = Instant::now() + Duration::from_secs(1 << 30);
-            while !is_done(&self.0.lock()) && until.is_none_or(|until| Instant::now() < until) {
-                pool.work(until.unwrap_or(far), &|| is_done(&self.0.lock()));
+            while !self.0.is_settled() && until.is_none_or(|until| Instant::now() < until) {
+                pool.work(until.unwrap_or(far), &|| self.0.is_settled());
             }
+        }
+        // What it worked on may have forked.
+        if self.0.is_lost() {
+            return true;
         }
         let mut inside = self.0.lock();
         while !is_done(&inside) {
@@ -324,6 +361,9 @@ impl Ticket {
         }
         if !self.settle(until) {
             return None;
+        }
+        if self.0.is_lost() {
+            return Some(Err(Error::Cancelled));
         }
         let mut inside = self.0.lock();
         if let Some(payload) = inside.panic.take() {

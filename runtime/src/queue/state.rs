@@ -106,6 +106,8 @@ struct Inner {
     current: Current,
     /// The slot of `current`.
     running: Option<Arc<Slot>>,
+    /// Slots that are in no other place and whose callbacks may not have been called yet.
+    ending: Vec<Arc<Slot>>,
     free: Vec<Arc<Slot>>,
     /// Storage for prepared launches, by their templates.
     kept: HashMap<u64, Box<Working>>,
@@ -232,10 +234,21 @@ impl QueueState {
         self.stir();
     }
 
-    /// A submission that has not ended.
+    /// A submission that has not ended, or whose callbacks another thread calls.
     pub fn unfinished(&self) -> Option<Arc<Slot>> {
         let inner = self.lock();
-        inner.running.iter().chain(&inner.entries).find(|slot| !slot.is_done()).cloned()
+        let mut all = inner.ending.iter().chain(&inner.running).chain(&inner.entries);
+        all.find(|slot| !slot.is_settled()).cloned()
+    }
+
+    /// Notes a slot that is about to end.
+    pub fn add_ending(&self, slot: &Arc<Slot>) {
+        self.lock().ending.push(slot.clone());
+    }
+
+    /// The slot has ended, or has not.
+    pub fn remove_ending(&self, slot: &Arc<Slot>) {
+        self.lock().remove_ending(slot);
     }
 
     /// Serves the queue until `until`, or as long as there is something.
@@ -248,6 +261,9 @@ impl QueueState {
                     Step::End(slot, error) => {
                         if slot.begin() {
                             slot.end(Err(error), None);
+                        }
+                        if process == fork::generation() {
+                            self.remove_ending(&slot);
                         }
                     }
                     Step::Run(run) => self.go_on(run, until),
@@ -295,6 +311,7 @@ impl QueueState {
                     let Some(slot) = inner.entries.pop_front() else { return Step::Nothing };
                     let late = slot.deadline.is_some_and(|deadline| Instant::now() >= deadline);
                     if let Err(error) = may.and(if late { Err(Error::Deadline) } else { Ok(()) }) {
+                        inner.ending.push(slot.clone());
                         return Step::End(slot, error);
                     }
                     if !slot.begin() {
@@ -379,7 +396,8 @@ impl QueueState {
             let report = working.end(outcome);
             run.add(report);
         }
-        self.go_on(run, until);
+        // The loop of `serve` goes on with it: a batch may have any number of such dispatches.
+        self.lock().current = Current::Parked(run, None);
     }
 
     /// Ends a submission, and makes room for the next one.
@@ -397,15 +415,18 @@ impl QueueState {
         if let Some(working) = working.take() {
             inner.keep(working, &mut dropped);
         }
-        let more = !inner.entries.is_empty();
+        inner.ending.push(slot.clone());
         drop(inner);
         drop(dropped);
-        if more && slot.calls_somebody() {
-            // Callbacks may take long: another thread goes on meanwhile.
-            self.stir();
-        }
+        let process = fork::generation();
         slot.end(completion, panic);
+        if process != fork::generation() {
+            // A callback has forked: the child has lost the queue.
+            std::mem::forget(slot);
+            return;
+        }
         let mut inner = self.lock();
+        inner.remove_ending(&slot);
         if inner.free.len() < MOST_SLOTS {
             inner.free.push(slot);
         }
@@ -413,6 +434,13 @@ impl QueueState {
 }
 
 impl Inner {
+    /// Takes one entry of the slot out; another thread may have noted it, too.
+    fn remove_ending(&mut self, slot: &Arc<Slot>) {
+        if let Some(at) = self.ending.iter().position(|other| Arc::ptr_eq(other, slot)) {
+            self.ending.swap_remove(at);
+        }
+    }
+
     /// Keeps the storage of a prepared launch for its next dispatch. What has to go is added to `dropped`.
     #[expect(clippy::vec_box, reason = "they are kept in boxes, which move from list to list")]
     fn keep(&mut self, working: Box<Working>, dropped: &mut Vec<Box<Working>>) {
