@@ -13,7 +13,7 @@ use crate::Error;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Buffer {
@@ -409,26 +409,26 @@ impl Edit<'_> {
     /// See [`super::Memory::protect`].
     pub fn protect(&mut self, range: Range<u64>, access: Access) -> Result<(), Error> {
         let (start, end) = self.mapped_pages("protected pages", &range)?;
-        if self.space().tracks_writes() {
-            self.set_pages(start, end, 0);
+        let buffers: Vec<_> = self.neighbours(u64::MAX, start, end).collect();
+        if let Some((at, _)) = buffers.iter().find(|(_, buffer)| buffer.kind == Kind::Special) {
+            return Err(Error::Memory(format!(
+                "protected pages: those at {at:#x} are a device, or host memory at another address"
+            )));
         }
-        let kinds = self.neighbours(u64::MAX, start, end).map(|(at, buffer)| (at, buffer.kind));
-        for (at, kind) in kinds.collect::<Vec<_>>() {
-            match kind {
-                Kind::Special => {
-                    return Err(Error::Memory(format!(
-                        "protected pages: those at {at:#x} are a device, or host memory at another address"
-                    )));
-                }
-                Kind::Registered => {}
-                Kind::Own | Kind::Shared if self.state.coarse => {}
-                Kind::Own | Kind::Shared => {
-                    let bytes = self.state.buffers[&at].bytes;
-                    let (first, last) = self.covering(at, at + bytes);
-                    let (first, last) = (first.max(start), last.min(end));
-                    self.space().protect(first, last - first, access.rights())?;
-                }
+        // What accesses find is never more than what the host allows. (A store must not make a page writable meanwhile.)
+        self.lower_pages(start, end, access.flags() & PAGE_READ);
+        let done = self.expect_faults().and_then(|()| {
+            buffers.iter().try_for_each(|&(at, buffer)| self.protect_part(at, buffer, (start, end), access))
+        });
+        if let Err(error) = done {
+            // Some of several buffers may have been protected.
+            for (at, buffer) in buffers {
+                let is_as_before = self.protect_part(at, buffer, (start, end), buffer.access).is_ok();
+                let (first, last) = self.covering(at, at + buffer.bytes);
+                let flags = if is_as_before { buffer.access.flags() } else { 0 };
+                self.set_pages(first.max(start), last.min(end), flags);
             }
+            return Err(error);
         }
         self.set_pages(start, end, access.flags());
         for (at, buffer) in self.state.buffers.range_mut(start..end) {
@@ -437,6 +437,40 @@ impl Edit<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Gives those pages of a buffer that are in a range other rights on the host.
+    pub(super) fn protect_part(
+        &mut self,
+        at: u64,
+        buffer: Buffer,
+        (start, end): (u64, u64),
+        access: Access,
+    ) -> Result<(), Error> {
+        match buffer.kind {
+            Kind::Own | Kind::Shared if !self.state.coarse => {
+                let (first, last) = self.covering(at, at + buffer.bytes);
+                let (first, last) = (first.max(start), last.min(end));
+                self.space().protect(first, last - first, access.rights())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes flags away from pages; `keep` stay where they are.
+    fn lower_pages(&mut self, first: u64, last: u64, keep: u8) {
+        self.state.borders -= self.borders_within(first, last);
+        self.space().change_pages(first, last, |flags| {
+            flags.fetch_and(keep, Ordering::SeqCst);
+        });
+        self.state.borders += self.borders_within(first, last);
+    }
+
+    /// Installs signal handlers if others are using the space, whose accesses may find less than they have looked up. Pages that are
+    /// about to go have lost their flags before: who begins later finds that.
+    fn expect_faults(&self) -> Result<(), Error> {
+        fence(Ordering::SeqCst);
+        if self.memory.0.space.is_idle() { Ok(()) } else { crate::vm::ensure_for_memory() }
     }
 
     /// Gets host memory for the pages of a buffer at `address`. If that fails, pages that were free stay inaccessible;
@@ -496,11 +530,9 @@ impl Edit<'_> {
         let (from, to) = self.own_pages(address, first, last);
         if from < to {
             let aliases = self.close_aliases(from, to);
-            if self.space().tracks_writes() {
-                // So that no store in between makes a page writable that is about to go.
-                self.set_pages(from, to, 0);
-            }
-            if let Err(error) = self.close_pages(from, to) {
+            // Before the pages go: accesses find nothing, and no store makes one of them writable.
+            self.set_pages(from, to, 0);
+            if let Err(error) = self.expect_faults().and_then(|()| self.close_pages(from, to)) {
                 // Some of several pieces may have been unmapped. The host must not access pages that may have no
                 // rights.
                 let is_there = self.space().protect(from, to - from, buffer.access.rights()).is_ok();
@@ -508,7 +540,6 @@ impl Edit<'_> {
                 self.reopen_aliases(aliases);
                 return Err(error);
             }
-            self.set_pages(from, to, 0);
             self.end_aliases(aliases);
         }
         self.forget_buffer(address, first, last);
@@ -530,7 +561,7 @@ impl Edit<'_> {
         // Accesses find nothing before the pages go.
         self.set_pages(first, last, 0);
         let aliases = self.close_aliases(first, last);
-        let done = match buffer.kind {
+        let done = self.expect_faults().and_then(|()| match buffer.kind {
             Kind::Registered => Ok(()),
             Kind::Special => {
                 self.space().remove_special(address);
@@ -540,7 +571,7 @@ impl Edit<'_> {
                 super::reservation::unmap_anywhere(first, last - first)
             }
             Kind::Own | Kind::Shared => self.space().map(first, last - first, Rights::None),
-        };
+        });
         if let Err(error) = done {
             self.set_pages(first, last, buffer.access.flags());
             self.reopen_aliases(aliases);

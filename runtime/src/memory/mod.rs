@@ -343,7 +343,6 @@ impl Memory {
     /// # Errors
     /// [`Error::Memory`] if not all of the range belongs to buffers, or to a device; [`Error::Os`] if the host refuses it.
     pub fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
-        self.expect_faults()?;
         self.edit(|edit| edit.protect(range, access))
     }
 
@@ -352,13 +351,7 @@ impl Memory {
     /// # Errors
     /// If no buffer begins there, or the system refuses it. Then the buffer is still mapped.
     pub fn unmap(&self, address: u64) -> Result<(), Error> {
-        self.expect_faults()?;
         self.edit(|edit| edit.unmap(address))
-    }
-
-    /// Installs signal handlers if others are using the space, whose accesses may find less than they have looked up.
-    fn expect_faults(&self) -> Result<(), Error> {
-        if self.0.space.is_idle() { Ok(()) } else { crate::vm::ensure_for_memory() }
     }
 
     /// The mapped buffers in order of address: (address, bytes, access that they were mapped with).

@@ -237,9 +237,15 @@ impl Edit<'_> {
         }
         let aliases = self.close_aliases(first, last);
         self.end_aliases(aliases);
+        self.set_pages(first, last, 0);
+        // Pages whose stores are recorded may be read-only on the host.
+        if self.space().tracks_writes()
+            && self.protect_part(address, buffer, (first, last), buffer.access).is_err()
+        {
+            return self.unmap(address);
+        }
         self.state.buffers.remove(&address);
         self.leave_room(first, last);
-        self.set_pages(first, last, 0);
         self.state.parked.put(address, Pages { buffer, contents });
         Ok(())
     }
