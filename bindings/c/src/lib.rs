@@ -2,9 +2,9 @@
 //! are written for C programmers. The rules that all calls share stand in `header.txt`, the header's first comment.
 //!
 //! - Every exported function runs inside of [`entry!`](entry), which turns errors and panics into a status. Nothing unwinds into C.
-//! - What C holds are not pointers but numbers of entries in a table ([`handle`]). So handles that were freed, or that are of another
+//! - What C holds are not pointers but numbers of entries in a table (`handle`). So handles that were freed, or that are of another
 //!   kind, are found and refused.
-//! - Callbacks come in as function pointers with a user pointer ([`callback`]). Their ABI is `C-unwind`, so that a callback which panics
+//! - Callbacks come in as function pointers with a user pointer (`callback`). Their ABI is `C-unwind`, so that a callback which panics
 //!   ends the call with an error.
 //!
 //! # Safety

@@ -43,6 +43,8 @@ unsafe extern "C" {
     fn warpjit_guarded_cas4(at: *mut u8, old: u64, new: u64) -> Outcome;
     fn warpjit_guarded_cas8(at: *mut u8, old: u64, new: u64) -> Outcome;
     fn warpjit_guarded_copy(to: *mut u8, from: *const u8, bytes: usize) -> Outcome;
+    #[cfg(target_arch = "x86_64")]
+    fn warpjit_guarded_copy_near(to: *mut u8, from: *const u8, bytes: usize) -> Outcome;
     fn warpjit_guarded_zero(to: *mut u8, bytes: usize) -> Outcome;
     fn warpjit_guarded_end();
     fn warpjit_guarded_failed();
@@ -90,6 +92,11 @@ guarded! {
     "cas4": "mov eax, esi", "mov ecx, edx", "lock cmpxchg dword ptr [rdi], ecx", "xor edx, edx", "ret";
     "cas8": "mov rax, rsi", "mov rcx, rdx", "lock cmpxchg qword ptr [rdi], rcx", "xor edx, edx", "ret";
     "copy": "mov rcx, rdx", "rep movsb", "xor edx, edx", "ret";
+    "copy_near": "2: cmp rdx, 64", "jb 3f",
+        "movups xmm0, [rsi]", "movups xmm1, [rsi + 16]", "movups xmm2, [rsi + 32]", "movups xmm3, [rsi + 48]",
+        "movups [rdi], xmm0", "movups [rdi + 16], xmm1", "movups [rdi + 32], xmm2", "movups [rdi + 48], xmm3",
+        "add rsi, 64", "add rdi, 64", "sub rdx, 64", "jmp 2b",
+        "3: mov rcx, rdx", "rep movsb", "xor edx, edx", "ret";
     "zero": "mov rcx, rsi", "xor eax, eax", "rep stosb", "xor edx, edx", "ret";
     "failed": "mov edx, 1", "ret";
 }
@@ -205,11 +212,17 @@ pub unsafe fn compare_and_swap(at: *mut u8, bytes: u8, old: u64, new: u64) -> Op
 }
 
 /// Copies bytes between guest memory and a Rust value, or within guest memory; `None` if the system does not allow all of it.
-/// Then some may have been copied.
+/// Then some may have been copied. The two do not overlap.
 ///
 /// # Safety
 /// As for [`load`], for whichever side is guest memory; the other side is valid for so many bytes.
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) -> Option<()> {
+    // Where the target is a little ahead of the source within their pages, `rep movsb` takes seven times as long.
+    #[cfg(target_arch = "x86_64")]
+    if bytes >= 256 && (1..64).contains(&(to.addr().wrapping_sub(from.addr()) % 4096)) {
+        // SAFETY: as in `load`.
+        return unsafe { warpjit_guarded_copy_near(to, from, bytes) }.get().map(|_| ());
+    }
     // SAFETY: as in `load`.
     unsafe { warpjit_guarded_copy(to, from, bytes) }.get().map(|_| ())
 }
@@ -227,6 +240,23 @@ pub unsafe fn zero(to: *mut u8, bytes: usize) -> Option<()> {
 mod tests {
     use super::*;
     use crate::vm;
+
+    #[test]
+    fn copies_at_all_distances() {
+        vm::init().unwrap();
+        let from: Vec<u8> = (0..3 * 4096_u32).map(|n| (n * 7 + n / 251) as u8).collect();
+        for distance in [0, 1, 15, 16, 48, 63, 64, 100, 4095] {
+            for bytes in [0, 5, 255, 256, 300, 4096, 5001] {
+                let mut to = vec![0; 5 * 4096];
+                // So far ahead of the source within its page.
+                let at = (from.as_ptr().addr() + distance).wrapping_sub(to.as_ptr().addr()) % 4096;
+                // SAFETY: both in the vectors.
+                assert_eq!(unsafe { copy(to.as_mut_ptr().add(at), from.as_ptr(), bytes) }, Some(()));
+                assert_eq!(to[at..at + bytes], from[..bytes], "{distance} {bytes}");
+                assert!(to[..at].iter().chain(&to[at + bytes..]).all(|&byte| byte == 0));
+            }
+        }
+    }
 
     #[test]
     fn words_and_bytes() {
