@@ -1,13 +1,9 @@
-//! Dispatches: from registers to a launch, and what comes of it.
+//! Dispatches: from registers to a launch.
 
 use crate::Card;
 use crate::chip::Chip;
-use crate::memory::AddressSpace;
-use crate::record;
-use std::fmt::Write as _;
-use warpjit_frontend::gcn;
 use warpjit_frontend::gcn::abi::tmpring;
-use warpjit_runtime::{Error, Fault, Isa, Launch, Memory, Program, ProgramOptions, Report, TextureTables};
+use warpjit_runtime::{Isa, Launch, Memory, Program, ProgramOptions, TextureTables};
 
 /// Registers of dispatches, by dword address.
 mod register {
@@ -121,7 +117,8 @@ impl Dispatch {
         self.grid.iter().chain(&self.block).fold(1, |count: u64, &n| count.saturating_mul(n.into()))
     }
 
-    fn options(&self, card: &Card) -> ProgramOptions {
+    /// How its program is loaded.
+    pub fn options(&self, card: &Card) -> ProgramOptions {
         ProgramOptions::new(Isa::Gcn)
             .chip(Some(card.model))
             .raw(true)
@@ -129,7 +126,8 @@ impl Dispatch {
             .rsrc2(Some(self.rsrc2))
     }
 
-    fn launch(&self, card: &Card) -> Launch {
+    /// The launch that it is.
+    pub fn launch(&self, card: &Card) -> Launch {
         let old = card.chip().generation < 9;
         Launch::default()
             .grid(self.grid)
@@ -148,50 +146,6 @@ impl Dispatch {
     }
 }
 
-/// Runs a dispatch to its end. What goes wrong is said on standard error.
-pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Result<(), ()> {
-    let memory = if dispatch.has_scratch() { space.scratch_memory() } else { space.memory() };
-    let program = match card.programs.get(memory, dispatch.code, &dispatch.options(card)) {
-        Ok(program) => program,
-        Err(error) => {
-            card.reporter.say(&format!("the kernel at {:#x} cannot be run: {error}", dispatch.code));
-            return Err(());
-        }
-    };
-    let record = card.settings.record.as_deref();
-    let recording = record.and_then(|folder| record::before(card, space, dispatch, &program, folder));
-    let result = launch(card, memory, dispatch, &program);
-    if let Some(recording) = recording {
-        recording.after(card, space);
-    }
-    let report = match result {
-        Ok(report) => report,
-        Err(error) => {
-            let kernel = hash(memory, &program);
-            card.reporter
-                .say(&format!("kernel {kernel:016x} at {:#x} cannot be run: {error}", dispatch.code));
-            return Err(());
-        }
-    };
-    if card.reporter.wants_kernels() {
-        card.reporter.dispatch(hash(memory, &program), dispatch, &report);
-    }
-    if let Some(reason) = &report.stats.not_compiled {
-        card.reporter.once(&format!("some code is interpreted: {reason}"));
-    }
-    match &report.fault {
-        None => Ok(()),
-        Some(fault) => {
-            card.reporter.say(&describe(card, memory, &program, fault));
-            Err(())
-        }
-    }
-}
-
-fn launch(card: &Card, memory: &Memory, dispatch: &Dispatch, program: &Program) -> Result<Report, Error> {
-    card.engine()?.run(program, memory, &dispatch.launch(card))
-}
-
 /// A number that the code of a program gives: kernels are called by it.
 pub(crate) fn hash(memory: &Memory, program: &Program) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -204,39 +158,6 @@ pub(crate) fn hash(memory: &Memory, program: &Program) -> u64 {
         }
     }
     hash
-}
-
-/// A fault in one line: kernel, place, instruction, who, and what he did.
-fn describe(card: &Card, memory: &Memory, program: &Program, fault: &Fault) -> String {
-    let [x, y, z] = fault.block;
-    let mut line = format!(
-        "{} fault in kernel {:016x} at pc {:#x} ({}): block ({x}, {y}, {z}), wave {}, lane {}",
-        fault.kind,
-        hash(memory, program),
-        fault.pc,
-        instruction(card, memory, fault.pc),
-        fault.warp,
-        fault.lane,
-    );
-    if let Some(reason) = fault.reason {
-        let _ = write!(line, ": {reason}");
-    }
-    if let Some(address) = fault.address {
-        let what = if fault.store { "store to" } else { "load from" };
-        let _ = write!(line, ": {what} {} {address:#x}", fault.space.as_deref().unwrap_or("memory"));
-    }
-    line
-}
-
-/// The text of the instruction at an address.
-fn instruction(card: &Card, memory: &Memory, pc: u64) -> String {
-    let mut bytes = [0; 8];
-    if memory.read(pc, &mut bytes).is_err() {
-        return "no code".to_owned();
-    }
-    let lines = gcn::Chip::parse(card.chip().name).map(|chip| gcn::disasm(&bytes, pc, chip));
-    let inst = lines.and_then(|lines| lines.first()?.inst.ok());
-    inst.map_or_else(|| format!("{:#010x}", crate::uapi::u32_at(&bytes, 0)), |inst| inst.to_string())
 }
 
 #[cfg(test)]

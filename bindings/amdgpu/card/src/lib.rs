@@ -21,6 +21,7 @@
 
 pub mod chip;
 mod dispatch;
+mod execute;
 mod fence;
 mod file;
 mod info;

@@ -5,7 +5,8 @@ mod events;
 mod predicate;
 
 use crate::Card;
-use crate::dispatch::{self, Dispatch};
+use crate::dispatch::Dispatch;
+use crate::execute;
 use crate::memory::AddressSpace;
 use crate::pm4::{NoPacket, Packet, decode, name, op};
 use std::fmt;
@@ -294,7 +295,7 @@ impl Processor {
             return Ok(());
         };
         self.invocations = self.invocations.wrapping_add(dispatch.threads());
-        dispatch::run(&self.card, &self.space, &dispatch).map_err(|()| Stop::Dispatch)
+        execute::run(&self.card, &self.space, &dispatch).map_err(|()| Stop::Dispatch)
     }
 
     /// Draws are not done: says so, once for each kind of primitives.

@@ -1,0 +1,86 @@
+//! Runs dispatches, and says what comes of them.
+
+use crate::Card;
+use crate::dispatch::{Dispatch, hash};
+use crate::memory::AddressSpace;
+use crate::record;
+use std::fmt::Write as _;
+use warpjit_frontend::gcn;
+use warpjit_runtime::{Error, Fault, Memory, Program, Report};
+
+/// Runs a dispatch to its end. What goes wrong is said on standard error.
+pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Result<(), ()> {
+    let memory = if dispatch.has_scratch() { space.scratch_memory() } else { space.memory() };
+    let program = match card.programs.get(memory, dispatch.code, &dispatch.options(card)) {
+        Ok(program) => program,
+        Err(error) => {
+            card.reporter.say(&format!("the kernel at {:#x} cannot be run: {error}", dispatch.code));
+            return Err(());
+        }
+    };
+    let record = card.settings.record.as_deref();
+    let recording = record.and_then(|folder| record::before(card, space, dispatch, &program, folder));
+    let result = launch(card, memory, dispatch, &program);
+    if let Some(recording) = recording {
+        recording.after(card, space);
+    }
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => {
+            let kernel = hash(memory, &program);
+            card.reporter
+                .say(&format!("kernel {kernel:016x} at {:#x} cannot be run: {error}", dispatch.code));
+            return Err(());
+        }
+    };
+    if card.reporter.wants_kernels() {
+        card.reporter.dispatch(hash(memory, &program), dispatch, &report);
+    }
+    if let Some(reason) = &report.stats.not_compiled {
+        card.reporter.once(&format!("some code is interpreted: {reason}"));
+    }
+    match &report.fault {
+        None => Ok(()),
+        Some(fault) => {
+            card.reporter.say(&describe(card, memory, &program, fault));
+            Err(())
+        }
+    }
+}
+
+fn launch(card: &Card, memory: &Memory, dispatch: &Dispatch, program: &Program) -> Result<Report, Error> {
+    card.engine()?.run(program, memory, &dispatch.launch(card))
+}
+
+/// A fault in one line: kernel, place, instruction, who, and what he did.
+fn describe(card: &Card, memory: &Memory, program: &Program, fault: &Fault) -> String {
+    let [x, y, z] = fault.block;
+    let mut line = format!(
+        "{} fault in kernel {:016x} at pc {:#x} ({}): block ({x}, {y}, {z}), wave {}, lane {}",
+        fault.kind,
+        hash(memory, program),
+        fault.pc,
+        instruction(card, memory, fault.pc),
+        fault.warp,
+        fault.lane,
+    );
+    if let Some(reason) = fault.reason {
+        let _ = write!(line, ": {reason}");
+    }
+    if let Some(address) = fault.address {
+        let what = if fault.store { "store to" } else { "load from" };
+        let _ = write!(line, ": {what} {} {address:#x}", fault.space.as_deref().unwrap_or("memory"));
+    }
+    line
+}
+
+/// The text of the instruction at an address.
+fn instruction(card: &Card, memory: &Memory, pc: u64) -> String {
+    let mut bytes = [0; 8];
+    if memory.read(pc, &mut bytes).is_err() {
+        return "no code".to_owned();
+    }
+    let lines = gcn::Chip::parse(card.chip().name).map(|chip| gcn::disasm(&bytes, pc, chip));
+    let inst = lines.and_then(|lines| lines.first()?.inst.ok());
+    inst.map_or_else(|| format!("{:#010x}", crate::uapi::u32_at(&bytes, 0)), |inst| inst.to_string())
+}
