@@ -32,8 +32,7 @@ fn comes_again(wrap: Wrap) -> bool {
 
 impl Emit<'_> {
     /// A coordinate as an f64, in textures (or in texels): finite, and either reduced or bounded.
-    pub fn coordinate(&mut self, axis: usize, input: Input) -> Value {
-        let bits = self.input(input);
+    pub fn coordinate(&mut self, axis: usize, bits: Value) -> Value {
         let magnitude = self.and(bits, 0x7fff_ffff);
         let infinity = self.int(0x7f80_0000);
         let finite = self.icmp(IntCC::Slt, magnitude, infinity);

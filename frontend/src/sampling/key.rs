@@ -55,6 +55,8 @@ pub struct StateKey {
     /// Function, component, whether the reference is clamped.
     pub(super) compare: Option<(Compare, u8, bool)>,
     pub(super) border_sources: bool,
+    /// Samples may take several probes.
+    pub(super) probes: bool,
     /// A gather begins half a texel beyond a linear filter's first.
     pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
@@ -223,6 +225,7 @@ impl StateKey {
             normalized,
             compare: None,
             border_sources: sampler.border_sources,
+            probes: false,
             half_beyond: false,
             parts,
             mixed,
@@ -251,6 +254,8 @@ impl StateKey {
                 return;
             }
             Action::Sample => {
+                self.probes =
+                    sampler.max_anisotropy > 1 && !integer && matches!(self.request.level, Level::Changes(_));
                 self.mag = cut(along(sampler.mag));
                 self.min = if lowest { self.mag } else { cut(along(sampler.min)) };
                 self.mip = match sampler.mip {
@@ -273,7 +278,7 @@ impl StateKey {
         let nearest = self.mag.contains(&Filter::Nearest) || self.min.contains(&Filter::Nearest);
         self.rounding = if nearest { sampler.nearest } else { Rounding::Trunc };
         self.ties = if self.mip == Mip::Nearest { sampler.mip_ties } else { Ties::Down };
-        if self.mip == Mip::None && self.mag == self.min {
+        if self.mip == Mip::None && self.mag == self.min && !self.probes {
             // Whatever the level of detail is.
             self.request.level = Level::Lowest;
             (self.request.bias, self.request.clamp) = (Input::None, Input::None);
