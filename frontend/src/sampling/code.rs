@@ -40,7 +40,9 @@ pub(super) fn words(request: &Request) -> u32 {
 
 /// The code of a key: a function in mask form whose slots are the words of the mailbox. Const bank 0 has [`super::Data`], global memory
 /// is the image, from address 0 on. It may load texels for lanes that are not active: all that it can address is in the image.
-pub fn generate(key: &StateKey) -> Option<Function> {
+///
+/// `fused`: the host rounds a product and a sum at once in one instruction. Results are the same with and without.
+pub fn generate(key: &StateKey, fused: bool) -> Option<Function> {
     let lanes = u32::from(key.request.lanes);
     if !matches!(lanes, 32 | 64) {
         return None;
@@ -49,7 +51,7 @@ pub fn generate(key: &StateKey) -> Option<Function> {
     let slots: Vec<_> =
         (0..words(&key.request)).map(|n| func.add_slot(format!("w{n}"), Type::I32, SlotInit::Zero)).collect();
     let entry = func.add_block(0);
-    let mut emit = Emit { b: Builder::new(&mut func, entry), key, slots: &slots };
+    let mut emit = Emit { b: Builder::new(&mut func, entry), key, fused, slots: &slots };
     let channels = Channels::of(key);
     match key.request.action {
         Action::Sample => emit.sample(&channels),

@@ -13,6 +13,8 @@ use super::request::{Action, Input, Level, Request};
 pub(super) const MOST_LEVELS: u32 = 16;
 /// The most texels along an axis, so that positions in 1/256 fit into 32 bits.
 const MOST_TEXELS: u32 = 1 << 14;
+/// The most texels of an axis whose positions are computed in f32.
+pub(super) const MOST_EVEN: u32 = 1 << 12;
 /// The most distances by which bits of a coordinate move.
 const MOST_SHIFTS: usize = 12;
 
@@ -52,6 +54,8 @@ pub struct StateKey {
     pub(super) ties: Ties,
     pub(super) rounding: Rounding,
     pub(super) normalized: bool,
+    /// Axes along which a texture is repeated and has a power of two texels in each level, [`MOST_EVEN`] at most.
+    pub(super) even: [bool; 3],
     /// Function, component, whether the reference is clamped.
     pub(super) compare: Option<(Compare, u8, bool)>,
     pub(super) border_sources: bool,
@@ -223,6 +227,7 @@ impl StateKey {
             ties: Ties::Down,
             rounding: Rounding::Trunc,
             normalized,
+            even: [false; 3],
             compare: None,
             border_sources: sampler.border_sources,
             probes: false,
@@ -232,6 +237,16 @@ impl StateKey {
         };
         key.set_filters(sampler, integer, formulas.len() > 1);
         key.set_results(sampler);
+        if !fetch {
+            let first = view.level_size(view.first_level);
+            // Sizes are halved, so that all levels have powers of two if the first one has.
+            key.even = std::array::from_fn(|axis| {
+                axis < axes
+                    && wrap[axis] == Wrap::Wrap
+                    && first[axis].is_power_of_two()
+                    && first[axis] <= MOST_EVEN
+            });
+        }
         Some(key)
     }
 
