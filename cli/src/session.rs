@@ -91,7 +91,8 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        let memory = engine.memory().with_context(whole)?;
+        let form = runtime::MemoryOptions::new().ignore_high_bits(file.launch.ignored_address_bits);
+        let memory = Memory::with(&form).with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
         let name = file.program.rules().shared_buffer;

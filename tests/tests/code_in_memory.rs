@@ -127,3 +127,40 @@ fn what_makes_no_sense_is_refused() {
         assert!(error.ends_with(message), "{error}");
     }
 }
+
+/// Mesa's compiler gives addresses of scratch ones in the upper bits, where the hardware has them in the upper half.
+#[test]
+fn high_bits_of_addresses_may_be_ignored() {
+    let text = "
+[program]
+isa = 'gcn'
+chip = 'vega10'
+at = 0x100000
+rsrc1 = 0x2c0043
+rsrc2 = 0x8
+[launch]
+grid = [1, 1, 1]
+block = [64, 1, 1]
+user_data = [0x200000, 0xffff0000]
+ignored_address_bits = 16
+[[buffer]]
+name = 'code'
+address = 0x100000
+data = 'a.bin'
+[[buffer]]
+name = 'data'
+address = 0x200000
+u32 = [7]
+[[expect]]
+register = 's2'
+value = 7
+";
+    let code = assemble("vega10", "s_load_dword s2, s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_endpgm\n");
+    holds(&parse(text, [code.clone(), Vec::new()]).unwrap());
+    let without = text.replace("ignored_address_bits = 16\n", "");
+    let fault = without.replace("register = 's2'\nvalue = 7\n", "fault = 'memory'\n");
+    holds(&parse(&fault, [code, Vec::new()]).unwrap());
+    let tesla = "[program]\nisa = 'tesla'\nfile = 'a.bin'\n[launch]\ngrid = [1, 1, 1]\nblock = [1, 1, 1]\nignored_address_bits = 1\n";
+    let error = parse(tesla, [vec![0; 8], Vec::new()]).expect_err("no such addresses");
+    assert!(error.ends_with("launch.ignored_address_bits: tesla has no addresses of 64 bits"), "{error}");
+}

@@ -92,6 +92,8 @@ pub struct Launch {
     pub tmpring_size: Option<u32>,
     /// Fermi: the launch writes nothing into c0[].
     pub c0_given: bool,
+    /// GCN: so many of the highest bits of an address are ignored.
+    pub ignored_address_bits: u32,
 }
 
 /// One entry of `[registers]`.
@@ -253,6 +255,7 @@ pub(super) fn read_launch(
         user_data: Vec::new(),
         tmpring_size: None,
         c0_given: false,
+        ignored_address_bits: 0,
     };
     if !rules.has_grid {
         if let Some(t) = t {
@@ -278,8 +281,16 @@ pub(super) fn read_launch(
     let stages = program.isa.front_end().stages();
     let names: Vec<&str> = stages.iter().map(|stage| stage.name()).collect();
     let stage = t.get("type").map(|v| v.word(&names)).transpose()?.map_or(Stage::Compute, |n| stages[n]);
+    let ignored_address_bits = match isa {
+        Isa::Gcn => t.get("ignored_address_bits").map(|v| v.u32(0, 32)).transpose()?.unwrap_or(0),
+        _ => {
+            t.refuse(&["ignored_address_bits"], &format!("{isa} has no addresses of 64 bits"))?;
+            0
+        }
+    };
     if stage != Stage::Compute {
         launch.stage = stage;
+        launch.ignored_address_bits = ignored_address_bits;
         launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
         if let (Some((_, rsrc2)), Some(v)) = (program.rsrc, t.get("user_data")) {
             launch.user_data = user_data(&v, rsrc2, stage_words(program, rsrc2))?;
@@ -341,6 +352,7 @@ pub(super) fn read_launch(
         user_data,
         tmpring_size,
         c0_given,
+        ignored_address_bits,
     };
     Ok((launch, None))
 }
