@@ -1,6 +1,6 @@
 //! Textures with several samples a texel. Their samples are texels of an image that is two or four times as wide, and as high or twice as
-//! high: a program of Tesla computes the places of samples itself, the texture units of Fermi do it (Mesa: `nvc0_tex.c` gives the header
-//! the width and height in pixels and the mode, `nvc0_miptree.c` and `nv50_miptree.c` have the sizes and the places of samples).
+//! high: a program of Tesla computes the places of samples itself, the texture units of Fermi do it (docs/hardware/textures-nv.md
+//! section 6).
 
 use warpjit_ir::device::TextureEntry;
 
@@ -14,7 +14,7 @@ pub(super) struct Mode {
 /// The mode that a header says.
 pub(super) fn mode(header: &TextureEntry) -> Mode {
     let log2 = match header[7] >> 12 & 15 {
-        // Two samples, and the same in another order.
+        // Two samples; the second mode has another order, which no source tells.
         1 | 5 => [1, 0],
         // Four, without and with coverage samples beside them.
         2 | 8 | 9 => [1, 1],

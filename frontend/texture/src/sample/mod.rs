@@ -122,8 +122,9 @@ impl<'a> Prepared<'a> {
         detail: &Detail,
         memory: &mut M,
     ) -> Result<Texel, Error> {
-        if self.sampler.max_anisotropy > 1 && self.filters() {
-            let changes = self.changes(detail, at);
+        let most_probes = self.most_probes();
+        if most_probes > 1 {
+            let changes = self.changes(detail, at, most_probes);
             if let Some((changes, along)) = changes.filter(|(changes, _)| changes.probes > 1) {
                 return self.sample_probes(at, detail, &changes, along, memory);
             }
@@ -132,9 +133,10 @@ impl<'a> Prepared<'a> {
         self.sample_selected(at, &selection, memory)
     }
 
-    /// Whether samples may take several probes.
-    fn filters(&self) -> bool {
-        !self.integer && self.sampler.reduction == Reduction::Blend
+    /// The most probes that a sample may take.
+    fn most_probes(&self) -> u32 {
+        let filters = !self.integer && self.sampler.reduction == Reduction::Blend;
+        if filters { self.sampler.max_anisotropy.max(1).into() } else { 1 }
     }
 
     /// The mean of several samples.
@@ -308,7 +310,7 @@ impl<'a> Prepared<'a> {
 
     /// The level that a gather takes texels from.
     fn gathered_level(&mut self, at: &Coordinates, detail: &Detail) -> Level {
-        let level = match self.adjusted(at, detail) {
+        let level = match self.adjusted(at, detail, 1) {
             Some(lod) if self.normalized && self.sampler.mip != Mip::None => {
                 lod::nearest(lod.query.used, self.sampler.mip_ties)
             }
@@ -344,24 +346,24 @@ impl<'a> Prepared<'a> {
 
     /// The level of detail that a sample would have. [`Lod::Lowest`] gives the lowest one.
     pub fn query_lod(&self, at: &Coordinates, detail: &Detail) -> LodQuery {
-        match self.adjusted(at, detail) {
+        match self.adjusted(at, detail, self.most_probes()) {
             Some(lod) => lod.query,
             None => lod::adjust(lod::NONE, detail, self.view, self.sampler).query,
         }
     }
 
-    /// The level of detail with biases and clamps; `None`: the lowest, whatever they are.
-    fn adjusted(&self, at: &Coordinates, detail: &Detail) -> Option<Adjusted> {
+    /// The level of detail with biases and clamps, where so many probes may be taken; `None`: the lowest, whatever they are.
+    fn adjusted(&self, at: &Coordinates, detail: &Detail, most_probes: u32) -> Option<Adjusted> {
         let lod = match detail.lod {
             Lod::Lowest => return None,
             Lod::Level(lod) => lod::given(lod),
-            Lod::Gradients { .. } => self.changes(detail, at)?.0.lod,
+            Lod::Gradients { .. } => self.changes(detail, at, most_probes)?.0.lod,
         };
         Some(lod::adjust(lod, detail, self.view, self.sampler))
     }
 
     /// What the changes of coordinates say, if there are some, and the longer one.
-    fn changes(&self, detail: &Detail, at: &Coordinates) -> Option<(Changes, [f32; 3])> {
+    fn changes(&self, detail: &Detail, at: &Coordinates, most_probes: u32) -> Option<(Changes, [f32; 3])> {
         let Lod::Gradients { dx, dy } = detail.lod else { return None };
         let sizes = if self.normalized { texels::first_size(self.view) } else { [1; 3] };
         let scale = sizes.map(|size| size as f32);
@@ -379,8 +381,7 @@ impl<'a> Prepared<'a> {
             std::array::from_fn(|k| if k < axes { change[k] } else { 0.0 })
         });
         let [x, y] = changes.map(|change: [f32; 3]| std::array::from_fn(|k| change[k] * scale[k]));
-        let most = if self.filters() { self.sampler.max_anisotropy.into() } else { 1 };
-        let found = lod::of_changes(x, y, most);
+        let found = lod::of_changes(x, y, most_probes);
         Some((found, changes[usize::from(found.along_y)]))
     }
 
@@ -396,7 +397,7 @@ impl<'a> Prepared<'a> {
             // Whatever the level of detail is.
             return Selection::lowest(self.sampler);
         }
-        match self.adjusted(at, detail) {
+        match self.adjusted(at, detail, self.most_probes()) {
             Some(lod) => Selection::new(&lod, self.sampler, mip),
             None => Selection::lowest(self.sampler),
         }
