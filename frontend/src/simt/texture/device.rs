@@ -85,7 +85,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
             let words = call.args(lane, 0);
             let mut arguments = request.arguments(&words, &view, &sampler);
             if request.samples {
-                arguments.to_sample(samples::mode(&header), words[SAMPLE as usize]);
+                arguments.choose_sample(samples::mode(&header), words[SAMPLE as usize]);
             }
             let found = match request.operation {
                 Operation::Query(query) => {
@@ -226,13 +226,11 @@ struct LaneArguments {
 
 impl LaneArguments {
     /// Names the texel of a sample; none, if there is no such sample.
-    fn to_sample(&mut self, mode: samples::Mode, sample: u32) {
-        let place = mode.place(sample);
-        for axis in 0..2 {
+    fn choose_sample(&mut self, mode: samples::Mode, sample: u32) {
+        for (axis, place) in mode.place(sample).into_iter().enumerate() {
             let texel = self.coordinates[axis].wrapping_add_signed(self.offset[axis]);
-            let first = texel.checked_mul(1 << mode.log2[axis]);
-            self.coordinates[axis] =
-                first.filter(|_| sample < mode.count()).map_or(u32::MAX, |n| n + place[axis]);
+            let first = texel.checked_mul(1 << mode.log2[axis]).filter(|_| sample < mode.count());
+            self.coordinates[axis] = first.map_or(u32::MAX, |first| first + place);
             self.offset[axis] = 0;
         }
     }
