@@ -28,6 +28,7 @@ mod code;
 #[cfg(feature = "jit")]
 mod compile;
 mod context;
+pub mod costs;
 mod distances;
 mod error;
 mod even_address;
@@ -62,7 +63,7 @@ pub use context::{
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use error::Error;
-pub use host::{HostLevel, host_has_wide_vectors};
+pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};

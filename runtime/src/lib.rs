@@ -96,6 +96,8 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
+#[doc(hidden)]
+pub use memory::window_access;
 pub use memory::{
     ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
     PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,

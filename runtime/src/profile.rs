@@ -247,7 +247,7 @@ pub(crate) fn profile(
         Profile { samples: samples(program, tiers, raw), lanes: tiers.code().lanes(), ..Profile::default() };
     let Some(counts) = counts else { return profile };
     let (code, function) = (tiers.code(), tiers.function());
-    let has_lane_register = lane_counts::has_lane_register(function);
+    let has_lane_register = function.lane_mask.is_some();
     for (block, seen) in function.block_ids().zip(&counts.blocks) {
         if seen.executions == 0 {
             continue;

@@ -6,6 +6,7 @@ use crate::exec::setup::Needs;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
+use crate::memory::window_access::{WINDOWS, Window};
 use crate::stage::StageProgram;
 use crate::{
     Budget, CancelToken, CodeListing, Config, Error, HostLevel, Launch, Listings, Numerics, Observe, Tier,
@@ -13,12 +14,12 @@ use crate::{
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use warpjit_backend::costs;
 use warpjit_frontend::image::KernelImage;
 use warpjit_frontend::{Chip, CodeSource, Isa, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
-use warpjit_ir::passes::windows::{WINDOWS, Window};
-use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
+use warpjit_ir::regions::{ChunkLimits, RegionOptions, steps};
 
 /// What [`Program::load`] needs besides the bytes. Containers contain most of it.
 #[non_exhaustive]
@@ -186,13 +187,14 @@ impl Variant {
             count: self.count,
             exact_steps: self.exact_steps,
             bounded: self.bounded,
-            whole_lanes: match self.chunk_groups {
-                _ if self.single => 0,
-                Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
-                _ => MOST_WHOLE_LANES,
+            chunks: match costs::chunk_limits(
+                self.wide_vectors(),
+                self.chunk_groups.map(|n| 4 * u32::from(n)),
+            ) {
+                limits if self.single => ChunkLimits { whole: 0, ..limits },
+                limits => limits,
             },
             by_quads: !self.single,
-            whole_is_slow: !self.wide_vectors(),
         }
     }
 

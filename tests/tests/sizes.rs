@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use warpjit::session::{Session, program_options};
-use warpjit_backend::{HostLevel, Options, Target, compile_region};
+use warpjit_backend::{HostLevel, Options, Target, compile_region, costs};
 use warpjit_frontend::container::{self, Wanted};
 use warpjit_frontend::image::{CodeOptions, KernelImage};
 use warpjit_ir::interp::Code;
@@ -225,7 +225,7 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
         options.groups = 4;
     }
     let wide = options.wide_vectors;
-    let settings = RegionOptions { whole_is_slow: !wide, whole_lanes: 64, ..RegionOptions::default() };
+    let settings = RegionOptions { chunks: costs::chunk_limits(wide, None), ..RegionOptions::default() };
     let meter = meter(Task::Compiling);
     let function = lift(sample, false).0.function;
     let kernel = Kernel::within(function, settings, &[], &meter).expect("within the budget");

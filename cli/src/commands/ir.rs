@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use anyhow::anyhow;
 use warpjit::outcome::Status;
+use warpjit_backend::costs;
 use warpjit_backend::{Options, Shape, Target, list_region};
 use warpjit_frontend::container::Wanted;
 use warpjit_ir::function::SlotData;
@@ -13,7 +14,7 @@ use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, one_lane, optimize_within};
+use warpjit_ir::regions::{ChunkLimits, Kernel, Region, RegionOptions, one_lane, optimize_within};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -40,8 +41,10 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         None => options.groups,
     };
     let regions = RegionOptions {
-        whole_lanes: if options.single { 0 } else { MOST_WHOLE_LANES },
-        whole_is_slow: !options.wide_vectors,
+        chunks: match costs::chunk_limits(options.wide_vectors, None) {
+            limits if options.single => ChunkLimits { whole: 0, ..limits },
+            limits => limits,
+        },
         ..RegionOptions::default()
     };
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
@@ -161,7 +164,7 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        optimize_within(&mut region, !settings.regions.whole_is_slow, &meter)?;
+        optimize_within(&mut region, settings.regions.chunks.slow.is_none(), &meter)?;
         if settings.single {
             one_lane(&mut region.mask, &meter)?;
         }

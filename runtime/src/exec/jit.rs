@@ -21,18 +21,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::memory::window_access;
+use warpjit_backend::costs;
 use warpjit_backend::{
     self as backend, Context, FloatEnv, Options, RegionCode, Returns, Shape, SlotShape, TablePointer, Target,
     TrapSite,
 };
 use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
 use warpjit_ir::meter::Spent;
+use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
-use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, optimize_within, part_lanes, versions};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{
     Block, DeviceSite, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable,
 };
@@ -463,8 +465,8 @@ impl Jit {
         optimize_within(&mut region, self.wide, meter)?;
         if self.wide {
             // A loop with serialised lanes has no full mask, so no full-mask versions.
-            if !part_lanes(&mut region.mask) {
-                versions(&mut region, false);
+            if !serialize_lanes(&mut region.mask, costs::few_lanes) {
+                versions(&mut region, false, &costs::SCHEDULE);
             }
         }
         if self.is_single() {
@@ -502,7 +504,7 @@ impl Jit {
     /// Adapts a region to the launch's global memory: replaces accesses through windows, and adds address translations.
     /// `false` if code does not support one of the windows; the interpreter runs the region then.
     fn locate_memory(&self, region: &mut Region) -> bool {
-        if !self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds)) {
+        if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
         }
         if self.variant.translate {

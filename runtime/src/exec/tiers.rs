@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use warpjit_backend::LINE_BYTES;
 use warpjit_backend::{Context, LaneTranslation, RowWarp, Translator};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::meter::{Meter, Spent, Task};
@@ -133,7 +134,8 @@ impl Tiers {
         let meter = limits.meter(Spent::default());
         let kernel = Arc::new(Kernel::within(function, variant.region_options(), facts.read_only(), &meter)?);
         meter.stage("making it ready for the interpreter")?;
-        let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
+        let mut code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
+        code.align_frames(LINE_BYTES);
         let (offsets, _) = kernel.func.frame_layout();
         let start = Start::new(&kernel.func, variant.keep_registers, &meter)?;
         let spent = meter.spent();

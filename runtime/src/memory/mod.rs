@@ -33,6 +33,7 @@ mod space;
 mod special;
 mod update;
 pub(crate) mod window;
+pub mod window_access;
 
 pub use access::Denied;
 pub(crate) use dirty::write_to_clean;

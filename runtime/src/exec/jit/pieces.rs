@@ -6,11 +6,12 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::memory::window_access;
+use warpjit_backend::costs;
 use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
-use warpjit_ir::passes::windows;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize_within, part_lanes, versions};
+use warpjit_ir::regions::{Region, SlotFacts, full, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
@@ -79,7 +80,7 @@ impl Jit {
             let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
             // A warp cannot be suspended within a phase.
             if region.may_wait
-                || self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds))
+                || self.variant.windows.is_some_and(|kinds| !window_access::can(&region.mask, &kinds))
             {
                 return Ok(None);
             }
@@ -242,8 +243,8 @@ impl Jit {
         if self.wide {
             for piece in &mut pieces.list {
                 // As for single regions.
-                if !part_lanes(&mut piece.region.mask) {
-                    versions(&mut piece.region, look.whole);
+                if !serialize_lanes(&mut piece.region.mask, costs::few_lanes) {
+                    versions(&mut piece.region, look.whole, &costs::SCHEDULE);
                 }
             }
             super::firsts::know(kernel, pieces);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use warpjit_backend::{Shape, SlotShape};
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts};
 use warpjit_ir::{
     Block, BlockCall, Builtin, Function, Group, Imm, Meter, Opcode, Scalar, Slot, SlotInit, Stopped,
     Terminator, Value,
@@ -272,7 +272,7 @@ impl Jit {
                 let data = kernel.func.slots.get(slot.index())?;
                 let lanes = match (data.ty.uniform, data.ty.scalar) {
                     (true, Scalar::I32) if matches!(data.init, SlotInit::Builtin(Builtin::Launched(_))) => 1,
-                    (false, Scalar::I1) if data.name == EXEC_SLOT => kernel.func.lanes,
+                    (false, Scalar::I1) if kernel.func.lane_mask == Some(slot) => kernel.func.lanes,
                     _ => return None,
                 };
                 let offset = self.offsets[slot.index()];
