@@ -14,7 +14,7 @@ const MAX_WHOLE_LANES: u32 = 64;
 const SLOW_CHUNKS: SlowChunks = SlowChunks { max_work: 16_000, max_lanes: 32 };
 
 /// How many lanes a chunk may have. `wide`: code has vectors of 512 bits. `lanes`: the lanes of a chunk that the user asks for.
-pub fn chunk_limits(wide: bool, lanes: Option<u32>) -> ChunkLimits {
+pub(crate) fn chunk_limits(wide: bool, lanes: Option<u32>) -> ChunkLimits {
     let whole = lanes.filter(|_| wide).unwrap_or(MAX_WHOLE_LANES);
     ChunkLimits { slow: (!wide).then_some(SLOW_CHUNKS), ..ChunkLimits::up_to(whole) }
 }

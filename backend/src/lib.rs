@@ -28,12 +28,13 @@ mod code;
 #[cfg(feature = "jit")]
 mod compile;
 mod context;
-pub mod costs;
+mod costs;
 mod distances;
 mod error;
 mod even_address;
 mod extremes;
 mod flow;
+mod generator;
 mod helpers;
 mod host;
 #[cfg(feature = "jit")]
@@ -51,6 +52,7 @@ mod trap;
 mod wanted;
 mod ways;
 mod wide_helpers;
+mod width;
 #[cfg(not(feature = "jit"))]
 mod without;
 
@@ -62,7 +64,9 @@ pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
+pub use costs::{SCHEDULE, few_lanes};
 pub use error::Error;
+pub use generator::{Generator, VECTOR_LANES};
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};

@@ -5,7 +5,7 @@ use crate::exec::Tiers;
 use crate::vm::sampler::{Place, Sample, Sampling};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use warpjit_ir::{interp, lane_counts};
+use warpjit_ir::interp;
 
 /// What to record of launches and compiled code. By default nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -14,7 +14,7 @@ use crate::{
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use warpjit_backend::costs;
+use warpjit_backend::Generator;
 use warpjit_frontend::image::KernelImage;
 use warpjit_frontend::{Chip, CodeSource, Isa, StageInterface};
 use warpjit_ir::lane_counts;
@@ -187,10 +187,7 @@ impl Variant {
             count: self.count,
             exact_steps: self.exact_steps,
             bounded: self.bounded,
-            chunks: match costs::chunk_limits(
-                self.wide_vectors(),
-                self.chunk_groups.map(|n| 4 * u32::from(n)),
-            ) {
+            chunks: match self.generator().chunk_limits(self.chunk_groups) {
                 limits if self.single => ChunkLimits { whole: 0, ..limits },
                 limits => limits,
             },
@@ -213,18 +210,11 @@ impl Variant {
             && !(perf || sample_rate > 0 || count || listings)
     }
 
-    /// Whether code uses vectors of 512 bits.
-    pub(crate) fn wide_vectors(&self) -> bool {
-        self.host == HostLevel::Native
-            && !self.single
-            && !self.checked_memory
-            && self.chunk_groups.is_none_or(|groups| groups > MOST_NARROW)
-            && warpjit_backend::host_has_wide_vectors()
+    /// The code generator.
+    pub(crate) fn generator(&self) -> Generator {
+        Generator::of_host(self.host.into(), self.chunk_groups, self.single, self.checked_memory)
     }
 }
-
-/// Most groups of four lanes in a chunk with 128-bit vectors.
-pub(crate) const MOST_NARROW: u8 = 4;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 ///

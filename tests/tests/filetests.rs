@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
-use warpjit_backend::costs;
+use warpjit_backend::{SCHEDULE, few_lanes};
 use warpjit_frontend::tesla;
 use warpjit_ir::text::Registry;
 use warpjit_ir::{Function, PureFn, Scalar, WordTable, passes, regions, text, verify};
@@ -32,8 +32,8 @@ use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptio
 /// Passes that fixtures run with data of others: those that depend on the host, with the numbers of the code generator; and `windows`,
 /// with windows 0 and 1 and none else.
 static WITH_DATA: [(&str, passes::Pass); 3] = [
-    ("lane_loops", |func| passes::lane_loops::run(func, costs::few_lanes)),
-    ("schedule", |func| passes::schedule::run(func, &costs::SCHEDULE)),
+    ("lane_loops", |func| passes::lane_loops::run(func, few_lanes)),
+    ("schedule", |func| passes::schedule::run(func, &SCHEDULE)),
     ("windows", |func| {
         let mut windows = [Window::None; WINDOWS];
         (windows[0], windows[1]) = (Window::Linear, Window::Tiled);

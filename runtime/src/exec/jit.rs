@@ -15,17 +15,15 @@ mod rows;
 mod shapes;
 #[cfg_attr(not(feature = "cache"), path = "jit/not_stored.rs")]
 mod stored;
-mod width;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::memory::window_access;
-use warpjit_backend::costs;
 use warpjit_backend::{
-    self as backend, Context, FloatEnv, Options, RegionCode, Returns, Shape, SlotShape, TablePointer, Target,
-    TrapSite,
+    self as backend, Context, FloatEnv, Generator, Options, RegionCode, Returns, Shape, SlotShape,
+    TablePointer, Target, TrapSite,
 };
 use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
 use warpjit_ir::meter::Spent;
@@ -34,7 +32,7 @@ use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, optimize_within, serialize_lanes, versions};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane};
 use warpjit_ir::{
     Block, DeviceSite, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable,
 };
@@ -198,8 +196,7 @@ struct Fitting {
 pub struct Jit {
     kernel: Arc<Kernel>,
     target: Target,
-    /// Vectors of 512 bits.
-    wide: bool,
+    generator: Generator,
     variant: Variant,
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
@@ -262,10 +259,10 @@ impl Jit {
     ) -> Result<Jit, Error> {
         let target = Target::host(variant.host.into()).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
-        let wide = variant.wide_vectors() && target.has_wide_vectors();
+        let generator = variant.generator().on(&target);
         let mut jit = Jit {
             target,
-            wide,
+            generator,
             variant,
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
@@ -462,13 +459,8 @@ impl Jit {
         if !self.locate_memory(&mut region) {
             return Ok(None);
         }
-        optimize_within(&mut region, self.wide, meter)?;
-        if self.wide {
-            // A loop with serialised lanes has no full mask, so no full-mask versions.
-            if !serialize_lanes(&mut region.mask, costs::few_lanes) {
-                versions(&mut region, false, &costs::SCHEDULE);
-            }
-        }
+        self.generator.optimize(&mut region, meter)?;
+        self.generator.specialize(&mut region, false);
         if self.is_single() {
             one_lane(&mut region.mask, meter)?;
         }
@@ -476,7 +468,7 @@ impl Jit {
         options.groups = groups;
         options.single = self.is_single();
         options.may_wait = region.may_wait;
-        options.wide_vectors = self.wide;
+        self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translate;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
@@ -583,12 +575,6 @@ impl KnownShapes {
         }
     }
 }
-
-/// Default chunk size for Cranelift, in vectors of four lanes.
-const DEFAULT_GROUPS: u8 = 2;
-
-/// Lanes of a 512-bit vector.
-const WIDE_LANES: u32 = 16;
 
 /// An assumption of code that is still to be checked.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use warpjit_ir::{Scalar, Slot, SlotInit};
 
 use super::shapes::MOST_LANES;
-use super::{Jit, WIDE_LANES, lock};
+use super::{Jit, lock};
 use crate::cache::digest::Digest;
 
 /// Most block sizes whose class is remembered.
@@ -86,7 +86,7 @@ impl Jit {
                 continue;
             }
             // Every chunk size, in lanes.
-            let mut lanes = if self.wide { WIDE_LANES } else { 4 };
+            let mut lanes = self.generator.min_chunk_lanes();
             while lanes <= self.kernel.func.lanes.min(MOST_LANES as u32) {
                 self.shape_of(slot, look.frames, (lanes, true)).map(|found| found.known).hash(&mut digest);
                 lanes *= 2;

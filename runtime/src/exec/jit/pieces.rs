@@ -7,18 +7,15 @@
 use std::sync::atomic::Ordering;
 
 use crate::memory::window_access;
-use warpjit_backend::costs;
-use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
+use warpjit_backend::{Shape, SlotShape, VECTOR_LANES, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize_within, serialize_lanes, versions};
+use warpjit_ir::regions::{Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
-use super::shapes::{Assumption, MOST_LANES, steering_slots};
-use super::width::{accesses_lanes, fits_whole, narrow_groups, parts_in_loops};
-use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
+use super::shapes::{Assumption, steering_slots};
+use super::{BlockLook, Jit, lock, written_slots};
 use crate::fork::Section;
-use crate::program::MOST_NARROW;
 use crate::{CancelToken, Error};
 
 /// Most phases of a kernel.
@@ -190,7 +187,7 @@ impl Jit {
             let known = facts(&shapes, lanes);
             let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
             let mut checks = match look.whole && number > 0 {
-                true => self.checks(entry, written, &shapes, lanes.min(WIDE_LANES)),
+                true => self.checks(entry, written, &shapes, lanes.min(VECTOR_LANES)),
                 false => Vec::new(),
             };
             if !checks.is_empty() {
@@ -212,7 +209,7 @@ impl Jit {
             if look.whole {
                 full::all_enter(&mut region.mask);
             }
-            optimize_within(&mut region, self.wide, meter)?;
+            self.generator.optimize(&mut region, meter)?;
             let mut after = shapes.clone();
             for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
@@ -240,13 +237,10 @@ impl Jit {
                 }
             }
         }
-        if self.wide {
-            for piece in &mut pieces.list {
-                // As for single regions.
-                if !serialize_lanes(&mut piece.region.mask, costs::few_lanes) {
-                    versions(&mut piece.region, look.whole, &costs::SCHEDULE);
-                }
-            }
+        for piece in &mut pieces.list {
+            self.generator.specialize(&mut piece.region, look.whole);
+        }
+        if self.generator.has_compact_slots() {
             super::firsts::know(kernel, pieces);
         }
         Ok(Some(assumptions))
@@ -265,15 +259,12 @@ impl Jit {
     ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         let Piece { region: first, groups: before, .. } = &pieces.list[0];
-        let (before, alone) = (*before, pieces.list.len() == 1);
-        // The largest chunk first.
-        let tries: &[u8] = match self.wide {
-            _ if self.variant.chunk_groups.is_some() || first.whole => &[],
-            true if !alone || !accesses_lanes(&first.mask) || 4 * usize::from(most) != MOST_LANES => &[],
-            true => &[MOST_LANES as u8 / 4],
-            false if pieces.list.iter().any(|piece| parts_in_loops(&piece.region.mask)) => &[],
-            false if alone => &[8, 4],
-            false => &[4],
+        let before = *before;
+        let tries = match self.variant.chunk_groups {
+            None if !first.whole => {
+                self.generator.larger_groups(pieces.list.iter().map(|piece| &piece.region.mask), most)
+            }
+            _ => &[],
         };
         for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
             let mut tried = pieces.clone();
@@ -283,13 +274,10 @@ impl Jit {
                 continue;
             };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
-            let fits = |piece: &Piece| match self.wide {
-                true => fits_whole(&piece.region.mask),
-                false => {
-                    let is_even =
-                        |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
-                    narrow_groups(&piece.region.mask, is_even) >= groups
-                }
+            let fits = |piece: &Piece| {
+                let is_even =
+                    |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
+                self.generator.fits(&piece.region.mask, groups, is_even)
             };
             if even && tried.list.iter().all(fits) {
                 *pieces = tried;
@@ -320,7 +308,7 @@ impl Jit {
             // A slot with a known pattern is not checked, because the check costs more than a stronger pattern saves.
             // Differences between vectors are dropped, because the next launch may have others.
             let all = all.map(|all| match all.apart {
-                Some(_) => SlotShape::new(all.shape, WIDE_LANES),
+                Some(_) => SlotShape::new(all.shape, VECTOR_LANES),
                 None => all,
             });
             if let (Some(all), None) = (all, known[a.slot.index()]) {
@@ -366,13 +354,7 @@ impl Jit {
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
             _ if self.variant.single => 1,
-            Some(groups) if self.wide => groups.min(most),
-            Some(groups) => groups.min(MOST_NARROW).min(most),
-            None if self.wide && !region.whole => {
-                (super::width::vectors(&region.mask) * (WIDE_LANES as u8 / 4)).min(most)
-            }
-            None if self.wide => (WIDE_LANES as u8 / 4).min(most),
-            None => super::DEFAULT_GROUPS.min(most),
+            asked => self.generator.groups(&region.mask, region.whole, asked).min(most),
         }
     }
 }

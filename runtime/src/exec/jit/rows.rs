@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use warpjit_backend::{
-    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape,
+    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape, VECTOR_LANES,
 };
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
@@ -105,7 +105,7 @@ impl Firsts {
     /// Fills in the other lanes in a frame.
     fn spread(self, frame: &mut [u32], lanes: usize) {
         let Some(words) = frame.get_mut(self.word..self.word + lanes) else { return };
-        for sixteen in words.chunks_mut(super::WIDE_LANES as usize) {
+        for sixteen in words.chunks_mut(VECTOR_LANES as usize) {
             let first = sixteen[0];
             let steps = (0u32..).map(|lane| (self.step as u32).wrapping_mul(lane));
             sixteen.iter_mut().zip(steps).for_each(|(word, more)| *word = first.wrapping_add(more));
@@ -237,7 +237,7 @@ impl Jit {
             }
         }
         let mut options = Options::new(self.target.clone());
-        options.wide_vectors = self.wide;
+        self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translate;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);

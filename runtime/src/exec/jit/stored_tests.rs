@@ -281,7 +281,7 @@ fn keys_tell_apart_what_code_depends_on() {
     let mut other = jit(BODY, &base);
     let here = other.key();
     let known = Arc::get_mut(&mut other).expect("ours alone");
-    known.wide = !known.wide;
+    known.generator = known.generator.other();
     assert_ne!(other.key(), here);
     // Tiers share code.
     let auto = jit(BODY, &Config { tier: Tier::Auto, hot_after: Some(3), ..base.clone() });

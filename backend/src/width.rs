@@ -16,7 +16,7 @@ const REGISTERS: usize = 32;
 const MOST_LOOKED_AT: usize = 1 << 19;
 
 /// Number of 16-lane vectors that a chunk should have: 1, 2 or 4.
-pub(super) fn vectors(func: &Function) -> u8 {
+pub(crate) fn vectors(func: &Function) -> u8 {
     let succs = successors(func);
     let in_loop = on_cycle(&succs);
     let (mut insts, mut accesses, mut in_loops, mut diverges) = (0, 0, 0, false);
@@ -45,7 +45,7 @@ pub(super) fn vectors(func: &Function) -> u8 {
 
 /// Whether four vectors of a region's values fit the registers, if its slots are affine. Values computed from affine
 /// slots for addresses are scalars and do not count.
-pub(super) fn fits_whole(func: &Function) -> bool {
+pub(crate) fn fits_whole(func: &Function) -> bool {
     let succs = successors(func);
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
     accesses_lanes(func)
@@ -68,14 +68,14 @@ const LONGEST_OF_EIGHT: usize = 200;
 const FEW_OPERATIONS: usize = 8;
 
 /// Whether lanes leave a loop at different times.
-pub(super) fn parts_in_loops(func: &Function) -> bool {
+pub(crate) fn parts_in_loops(func: &Function) -> bool {
     let in_loop = on_cycle(&successors(func));
     func.block_ids().any(|b| in_loop[b.index()] && depends_on_lanes(func, func.term(b)))
 }
 
 /// Number of 128-bit vectors that a chunk should have: 2, or more if that saves work done once a chunk. Two are best
 /// for loops that lanes leave at different times, for gathers, and for loops that only compute.
-pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
+pub(crate) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
     let succs = successors(func);
     if succs.len() * func.values.len() > MOST_LOOKED_AT || parts_in_loops(func) {
         return 2;
@@ -120,7 +120,7 @@ pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
 }
 
 /// Whether a region has varying loads or stores of global memory.
-pub(super) fn accesses_lanes(func: &Function) -> bool {
+pub(crate) fn accesses_lanes(func: &Function) -> bool {
     func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| is_access(func, inst))
 }
 
