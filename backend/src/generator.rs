@@ -7,10 +7,10 @@
 use warpjit_ir::regions::{ChunkLimits, Region, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{Function, Meter, Slot, Stopped};
 
-use crate::Target;
 use crate::costs;
 use crate::host::{HostLevel, host_has_wide_vectors};
 use crate::options::Options;
+use crate::target::Target;
 use crate::width;
 
 /// Lanes of a vector of 512 bits with elements of 32 bits. Lane patterns are known by so many lanes, whatever the generator.

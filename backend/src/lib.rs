@@ -41,11 +41,12 @@ mod host;
 mod listing;
 #[cfg(feature = "jit")]
 mod lower;
+mod new_context;
 mod operands;
 mod options;
 mod shape;
 mod slots_after;
-#[cfg(feature = "jit")]
+#[cfg_attr(not(feature = "jit"), path = "no_target.rs")]
 mod target;
 mod translate;
 mod trap;
@@ -71,9 +72,8 @@ pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
-#[cfg(feature = "jit")]
 pub use target::Target;
 pub use translate::{LaneTranslation, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
-pub use without::{Target, compile_pieces, compile_region, list_region};
+pub use without::{compile_pieces, compile_region, list_region};

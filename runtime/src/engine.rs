@@ -6,9 +6,9 @@ use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
 use crate::memory::window_access;
-use crate::program::Variant;
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
+use crate::variant::Variant;
 use crate::{
     CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
     Stats, Tier, TierShares,
@@ -390,7 +390,7 @@ impl Engine {
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile = Some(Box::new(crate::profile::profile(
+            report.profile = Some(Box::new(crate::profiling::profile(
                 program,
                 &tiers,
                 &counts.samples,

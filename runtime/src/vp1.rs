@@ -65,7 +65,7 @@ use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Limits, Patience, Step, Stepper, StepperParts, Tiers, Watch};
 use crate::fork::Section;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
 
 /// The environment of the processor, which the embedder provides.

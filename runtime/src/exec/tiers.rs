@@ -8,14 +8,15 @@ use super::carried;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
+use super::limits::Limits;
 use super::memory::{Device, Rights, View};
+use super::samples::RawSamples;
 use super::setup::Plan;
 use super::start::Start;
 use super::trails::Trails;
 use super::ways::Choice;
 use crate::cache::CacheConfig;
-use crate::profile::RawSamples;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault, Suspender};
 use crate::{Budget, CancelToken, Config, Error, Listings, Memory, Observe, Tier};
@@ -27,7 +28,7 @@ use std::time::Duration;
 use warpjit_backend::LINE_BYTES;
 use warpjit_backend::{Context, LaneTranslation, RowWarp, Translator};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, DeviceCall, DeviceFault, Function, Scalar, Slot, Terminator};
@@ -99,26 +100,6 @@ impl Counts {
             self.profile.get_or_insert_default().add(more);
         }
         self.samples.add(&other.samples);
-    }
-}
-
-/// Limits for compiling, and a token that cancels it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits<'a> {
-    /// For all regions of a kernel together.
-    pub budget: Budget,
-    /// The token of the launch that waits for the code.
-    pub cancel: Option<&'a CancelToken>,
-}
-
-impl Limits<'_> {
-    /// A meter for work that begins now; `before` has been spent already.
-    pub fn meter(&self, before: Spent) -> Meter {
-        let meter = Meter::new(Task::Compiling, self.budget, before);
-        match self.cancel {
-            Some(cancel) => meter.cancelled_by(cancel.flag()),
-            None => meter,
-        }
     }
 }
 

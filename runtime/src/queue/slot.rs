@@ -66,6 +66,12 @@ pub struct Slot {
     process: u64,
 }
 
+impl crate::exec::lanes::Expires for Slot {
+    fn expire(self: Arc<Self>) {
+        Slot::expire(&self);
+    }
+}
+
 impl Slot {
     pub fn new(queue: Weak<QueueState>) -> Slot {
         Slot {

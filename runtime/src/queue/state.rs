@@ -2,9 +2,9 @@
 //! launch of many blocks.
 
 use super::Priority;
-use super::lanes::Timer;
 use super::slot::{Completion, Slot};
 use crate::exec::Stop;
+use crate::exec::lanes::{Served, Timer};
 use crate::exec::pool::{Pool, is_at_work};
 use crate::prepared::{Begun, Consts, Template, Wide, Working};
 use crate::stage::OwnedBatch;
@@ -139,6 +139,28 @@ pub struct QueueState {
     inner: Mutex<Inner>,
 }
 
+impl Served for QueueState {
+    fn wants(self: Arc<Self>) -> (bool, Option<Instant>) {
+        QueueState::wants(&self)
+    }
+
+    fn priority(&self) -> Priority {
+        self.priority()
+    }
+
+    fn is_taken_on(&self) -> bool {
+        self.is_taken_on()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+
+    fn serve(self: Arc<Self>, until: Instant) {
+        QueueState::serve(&self, until);
+    }
+}
+
 impl QueueState {
     pub fn new(engine: Engine, priority: Priority) -> Arc<QueueState> {
         Arc::new(QueueState { engine, priority, inner: Mutex::default() })
@@ -190,7 +212,8 @@ impl QueueState {
 
     /// Looks whether there is something to run now, and finds a thread for it.
     pub fn stir(self: &Arc<Self>) {
-        self.engine.pool.with_lanes(|lanes| lanes.stir(self));
+        let served: Arc<dyn Served> = self.clone();
+        self.engine.pool.with_lanes(|lanes| lanes.stir(&served));
     }
 
     /// Whether a thread would find something to do, and when to look again.

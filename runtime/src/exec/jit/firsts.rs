@@ -8,7 +8,7 @@ use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Scalar, Slot};
 
-use super::pieces::{Piece, Pieces};
+use super::phases::{Piece, Pieces};
 
 /// Finds the compact slots of each phase, from the phases' lane patterns and final regions.
 pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {

@@ -13,6 +13,7 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
+use super::phases::{Piece, Pieces, Shapes};
 use super::shapes::{Assumption, steering_slots};
 use super::{BlockLook, Jit, lock, written_slots};
 use crate::fork::Section;
@@ -22,47 +23,6 @@ use crate::{CancelToken, Error};
 const MOST_PIECES: usize = 48;
 /// Most instructions of all phases.
 const MOST_INSTS: usize = 6000;
-
-/// The lane pattern of each slot at the start of a phase.
-type Shapes = Vec<Option<SlotShape>>;
-
-/// A phase.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub region: Region,
-    pub groups: u8,
-    pub ways: Vec<Way>,
-    pub shapes: Shapes,
-    /// The patterns that code must check for each warp.
-    pub checks: Vec<(Slot, SlotShape)>,
-    /// Compact slots at the start of the phase, each with its stride ([`super::firsts`]).
-    pub firsts: Vec<(Slot, i32)>,
-    /// For each exit: the slots that are stored in compact form.
-    pub by_firsts: Vec<Vec<Slot>>,
-}
-
-impl Piece {
-    /// The phases that may follow.
-    pub fn next(&self) -> Vec<usize> {
-        self.ways.iter().flat_map(|way| way.pieces()).collect()
-    }
-
-    /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
-    pub fn apart(&self) -> Vec<Option<i32>> {
-        let lanes = u32::from(self.groups) * 4;
-        self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
-    }
-}
-
-/// All phases. Blocks start at the first one.
-#[derive(Clone, Debug)]
-pub(super) struct Pieces {
-    pub list: Vec<Piece>,
-    /// Slots that any phase writes.
-    pub written: SlotSet,
-    /// The number of warps that the barriers require, if it is not all.
-    pub warps: Option<u32>,
-}
 
 impl Jit {
     /// Cuts the kernel that starts at a block into phases, if that is possible. Lane patterns are not known yet.

@@ -18,8 +18,8 @@ use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotInit, Space, Terminator};
 
-use super::looks::{BlockLook, BlockSize};
-use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
+use super::look::{BlockLook, BlockSize};
+use super::{Compiled, Jit, RegionFlow, Versions, lock};
 use crate::exec::background::Background;
 use crate::exec::memory::Rights;
 use crate::vm;
@@ -260,7 +260,7 @@ impl Jit {
             backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
-        let exits = |piece: pieces::Piece| PieceExits {
+        let exits = |piece: super::phases::Piece| PieceExits {
             at: piece.region.entry,
             exits: piece.region.exits,
             faults: piece.region.faults,

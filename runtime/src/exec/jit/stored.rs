@@ -16,11 +16,11 @@ use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
 use super::shapes::{Assumption, MOST_LANES, StartShapes};
 use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
-use crate::cache::bytes::{Reader, Writer};
-use crate::cache::digest::Digest;
+use crate::bytes::{Reader, Writer};
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::Announced;
-use crate::program::Variant;
+use crate::digest::Digest;
+use crate::variant::Variant;
 use crate::vm::FloatMode;
 
 /// A compiled region, its code wherever it lies.

@@ -1,11 +1,11 @@
 //! Tests of serialised regions: they read back unchanged, and other bytes are rejected.
 
-use super::super::looks::BlockLook;
+use super::super::look::BlockLook;
 use super::super::rows::Make;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{Config, Launch};
 use std::sync::Arc;
 use warpjit_ir::Space;

@@ -3,8 +3,6 @@
 //! Among queues of one priority, the one that has had least time is next. A higher priority goes before a lower one, but a queue that
 //! waits rises by one level for each [`PATIENCE`] until it has been served, so none starves. A queue is served for a [`QUANTUM`] at a time.
 
-use super::slot::Slot;
-use super::state::QueueState;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -27,9 +25,29 @@ pub enum Priority {
     High,
 }
 
+/// What threads must know of a queue. The queues themselves are in [`crate::queue`], which the pool does not know.
+pub trait Served: Send + Sync {
+    /// Whether a thread would find something to do, and when to look again.
+    fn wants(self: Arc<Self>) -> (bool, Option<Instant>);
+    /// How urgent its work is.
+    fn priority(&self) -> Priority;
+    /// Whether a second thread would find something to do, besides one that serves it.
+    fn is_taken_on(&self) -> bool;
+    /// Whether it is dropped and empty.
+    fn is_finished(&self) -> bool;
+    /// Runs its work until then, or as long as there is some.
+    fn serve(self: Arc<Self>, until: Instant);
+}
+
+/// Something with a deadline.
+pub trait Expires: Send + Sync {
+    /// Ends it if its deadline has passed before it has begun.
+    fn expire(self: Arc<Self>);
+}
+
 /// A queue, as threads see it.
 struct Lane {
-    state: Arc<QueueState>,
+    state: Arc<dyn Served>,
     /// Time that it has had, in nanoseconds, on the scale of its priority.
     time: u64,
     /// Whether a thread would find something to do.
@@ -43,14 +61,14 @@ struct Lane {
 /// What is to be done at a time.
 pub enum Timer {
     /// Look again whether a queue has something to run.
-    Stir(Weak<QueueState>),
+    Stir(Weak<dyn Served>),
     /// The deadline of a submission.
-    Expire(Weak<Slot>),
+    Expire(Weak<dyn Expires>),
 }
 
 impl Timer {
     /// Does it. `stir` looks whether a queue has something to run.
-    pub fn fire(self, stir: &mut dyn FnMut(&Arc<QueueState>)) {
+    pub fn fire(self, stir: &mut dyn FnMut(&Arc<dyn Served>)) {
         match self {
             Timer::Stir(state) => state.upgrade().iter().for_each(stir),
             Timer::Expire(slot) => {
@@ -72,7 +90,7 @@ pub struct Lanes {
 
 impl Lanes {
     /// Looks whether a queue has something to run now.
-    pub fn stir(&mut self, state: &Arc<QueueState>) {
+    pub fn stir(&mut self, state: &Arc<dyn Served>) {
         let at = self.list.iter().position(|lane| Arc::ptr_eq(&lane.state, state));
         let at = at.unwrap_or_else(|| {
             let (state, since) = (state.clone(), Instant::now());
@@ -83,7 +101,7 @@ impl Lanes {
     }
 
     fn look_at(&mut self, at: usize) {
-        let (offer, timer) = self.list[at].state.wants();
+        let (offer, timer) = self.list[at].state.clone().wants();
         let lane = &mut self.list[at];
         if offer && !lane.offered {
             lane.since = Instant::now();
@@ -140,7 +158,7 @@ impl Lanes {
     }
 
     /// The queue to serve next.
-    pub fn pick(&mut self) -> Option<Arc<QueueState>> {
+    pub fn pick(&mut self) -> Option<Arc<dyn Served>> {
         let now = Instant::now();
         let level = |lane: &Lane| {
             let waited = now.saturating_duration_since(lane.since).as_nanos() / PATIENCE.as_nanos();
@@ -159,7 +177,7 @@ impl Lanes {
     }
 
     /// A thread has served a queue for so long.
-    pub fn served(&mut self, state: &Arc<QueueState>, time: Duration) {
+    pub fn served(&mut self, state: &Arc<dyn Served>, time: Duration) {
         let Some(at) = self.list.iter().position(|lane| Arc::ptr_eq(&lane.state, state)) else { return };
         let lane = &mut self.list[at];
         lane.inside -= 1;

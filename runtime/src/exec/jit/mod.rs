@@ -9,11 +9,13 @@ mod ahead;
 mod behind;
 mod firsts;
 mod listing;
+mod look;
 mod looks;
+mod phases;
 mod pieces;
 mod rows;
 mod shapes;
-#[cfg_attr(not(feature = "cache"), path = "jit/not_stored.rs")]
+#[cfg_attr(not(feature = "cache"), path = "not_stored.rs")]
 mod stored;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -42,17 +44,17 @@ use crate::cache::CacheConfig;
 use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::carried;
+use crate::exec::limits::Limits;
 use crate::exec::memory::Rights;
-use crate::exec::tiers::Limits;
 use crate::fork::{self, Guard, Mutex};
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, Error};
 
 pub use behind::Ready;
-pub use looks::BlockLook;
-use looks::Kinds;
-use pieces::Pieces;
+pub use look::BlockLook;
+use look::Kinds;
+use phases::Pieces;
 use rows::RowNeeds;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
 use shapes::{Assumption, StartShapes};
