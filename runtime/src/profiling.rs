@@ -2,7 +2,7 @@
 
 use crate::exec::Tiers;
 use crate::exec::samples::RawSamples;
-use crate::vm::sampler::Place;
+use crate::vm::sampler::{Place, Sample};
 use crate::{AccessProfile, BlockProfile, InstructionProfile, Profile, Program, Samples};
 use std::collections::BTreeMap;
 use warpjit_ir::interp;

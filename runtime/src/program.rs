@@ -7,12 +7,12 @@ use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::stage::StageProgram;
 use crate::variant::Variant;
-use crate::{Budget, CancelToken, CodeListing, Config, Error, Launch, Listings, Numerics, Observe};
+use crate::{Budget, CancelToken, CodeListing, Config, Error, Listings, Numerics};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
-use warpjit_frontend::{CodeSource, Isa, StageInterface};
+use warpjit_frontend::{CodeSource, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::steps;
@@ -104,7 +104,8 @@ impl Program {
 
     fn checked(image: KernelImage, stage: Option<StageProgram>) -> Self {
         let (most_steps, variants) = (OnceLock::new(), Mutex::default());
-        Program(Arc::new(Inner { image, stage: stage.map(Arc::new), most_steps, variants }), 0)
+        let inner = Inner { image, stage: stage.map(Arc::new), most_steps, variants };
+        Program { inner: Arc::new(inner), shift: 0 }
     }
 
     /// What the program gives and takes, if it is of a graphics stage.
@@ -282,6 +283,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Launch, Tier};
     use std::sync::mpsc;
     use warpjit_frontend::CodeMap;
     use warpjit_ir::{KernelAbi, ParamSpace, Space};

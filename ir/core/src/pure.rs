@@ -33,16 +33,19 @@ pub struct PureFn {
     pub special: Option<Special>,
 }
 
-/// Functions of one 32-bit word of Tesla's special-function unit (docs/hardware/tesla.md section 7) that a code generator may
-/// implement itself. The bits of NaN operands and results do not matter, because an `fcanon` follows.
+/// Coefficients of quadratic interpolation: for each of 128 intervals those of degree 0, 1 and 2.
+pub type QuadraticTable = [[i32; 3]; 128];
+
+/// Functions of one 32-bit word that a code generator may implement itself, bit for bit as [`PureFn::eval`] computes them. The bits of NaN
+/// operands and results do not matter, because an `fcanon` follows.
 #[derive(Clone, Copy, Debug)]
 pub enum Special {
-    /// The truncated squarer, of the lower 17 bits of an integer.
+    /// The square of the lower 17 bits of an integer, truncated.
     Square,
-    /// The reciprocal, with its table.
-    Rcp(&'static [[i32; 3]; 128]),
-    /// The reciprocal square root, with its table.
-    Rsqrt(&'static [[i32; 3]; 128]),
+    /// A reciprocal by quadratic interpolation in the front end's table.
+    Rcp(&'static QuadraticTable),
+    /// A reciprocal square root, the same way.
+    Rsqrt(&'static QuadraticTable),
 }
 
 impl PartialEq for PureFn {

@@ -19,7 +19,7 @@ use crate::cache::CacheConfig;
 use crate::variant::Variant;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault, Suspender};
-use crate::{Budget, CancelToken, Config, Error, Listings, Memory, Observe, Tier};
+use crate::{CancelToken, Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
