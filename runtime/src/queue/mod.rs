@@ -7,6 +7,8 @@
 
 mod slot;
 mod state;
+#[cfg(all(test, feature = "tesla"))]
+mod tests;
 
 use crate::prepared::{Prepared, Template};
 use crate::stage::OwnedBatch;
@@ -195,9 +197,11 @@ impl Queue {
     }
 
     /// Waits until all that has been submitted is done. Panics of callbacks stay with their tickets.
+    ///
+    /// In a callback it does not wait for other callbacks: two of one queue might wait for each other.
     pub fn finish(&self) {
         while let Some(slot) = self.state().unfinished() {
-            Ticket(slot).settle(None);
+            Ticket(slot).settle_apart();
         }
     }
 }
