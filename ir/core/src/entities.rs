@@ -10,6 +10,7 @@ macro_rules! entity {
 
         impl $name {
             /// The entity's index in its table.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -18,6 +19,7 @@ macro_rules! entity {
             ///
             /// # Panics
             /// When `index` exceeds 32 bits.
+            #[inline]
             pub fn new(index: usize) -> Self {
                 $name(u32::try_from(index).expect("entity index"))
             }

@@ -92,6 +92,7 @@ pub struct InstData {
 
 impl InstData {
     /// If this calls a pure function that a code generator may implement itself: which.
+    #[inline]
     pub fn special(&self) -> Option<Special> {
         match self.imm {
             Imm::Pure(callee) => callee.special,
@@ -100,6 +101,7 @@ impl InstData {
     }
 
     /// Number of operands of an atomic before its guard.
+    #[inline]
     pub fn atomic_operands(&self) -> usize {
         match self.imm {
             Imm::Atomic(_, op) if op.takes_two() => 3,
@@ -666,11 +668,13 @@ impl Function {
     }
 
     /// Data of a block.
+    #[inline]
     pub fn block(&self, block: Block) -> &BlockData {
         &self.blocks[block.index()]
     }
 
     /// Data of a block.
+    #[inline]
     pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
         &mut self.blocks[block.index()]
     }
@@ -679,6 +683,7 @@ impl Function {
     ///
     /// # Panics
     /// When the block is still being built.
+    #[inline]
     pub fn term(&self, block: Block) -> &Terminator {
         self.blocks[block.index()].term.as_ref().expect("block without terminator")
     }
@@ -692,21 +697,25 @@ impl Function {
     }
 
     /// Data of an instruction.
+    #[inline]
     pub fn inst(&self, inst: Inst) -> &InstData {
         &self.insts[inst.index()]
     }
 
     /// Data of an instruction.
+    #[inline]
     pub fn inst_mut(&mut self, inst: Inst) -> &mut InstData {
         &mut self.insts[inst.index()]
     }
 
     /// Type of a value.
+    #[inline]
     pub fn ty(&self, value: Value) -> Type {
         self.values[value.index()].ty
     }
 
     /// The instruction that defines a value, if one does.
+    #[inline]
     pub fn def_inst(&self, value: Value) -> Option<&InstData> {
         match self.values[value.index()].def {
             ValueDef::Inst(i) => Some(self.inst(i)),
@@ -715,6 +724,7 @@ impl Function {
     }
 
     /// The bits of a value that is a constant.
+    #[inline]
     pub fn as_const(&self, value: Value) -> Option<u64> {
         match self.def_inst(value) {
             Some(InstData { op: Opcode::Const, imm: Imm::Bits(b), .. }) => Some(*b),
@@ -723,6 +733,7 @@ impl Function {
     }
 
     /// All blocks in order.
+    #[inline]
     pub fn block_ids(&self) -> impl DoubleEndedIterator<Item = Block> + use<> {
         (0..self.blocks.len()).map(Block::new)
     }
@@ -744,6 +755,7 @@ impl Function {
     }
 
     /// The memory access of an instruction, if it has one.
+    #[inline]
     pub fn mem_access(&self, inst: Inst) -> Option<MemAccess> {
         match self.inst(inst).imm {
             Imm::Mem(m) | Imm::Atomic(m, _) => Some(m),

@@ -23,6 +23,7 @@ impl Scalar {
     pub const ALL: [Scalar; 5] = [Scalar::I1, Scalar::I32, Scalar::I64, Scalar::F32, Scalar::F64];
 
     /// Bits of the element (1 for a truth value).
+    #[inline]
     pub fn bits(self) -> u32 {
         match self {
             Scalar::I1 => 1,
@@ -40,11 +41,13 @@ impl Scalar {
     }
 
     /// Whether this is a float type.
+    #[inline]
     pub fn is_float(self) -> bool {
         matches!(self, Scalar::F32 | Scalar::F64)
     }
 
     /// Whether this is I32 or I64.
+    #[inline]
     pub fn is_int(self) -> bool {
         matches!(self, Scalar::I32 | Scalar::I64)
     }
@@ -95,11 +98,13 @@ impl Type {
     pub const F64: Type = Type::varying(Scalar::F64);
 
     /// One value a lane.
+    #[inline]
     pub const fn varying(scalar: Scalar) -> Type {
         Type { scalar, uniform: false }
     }
 
     /// One value a warp.
+    #[inline]
     pub const fn uniform(scalar: Scalar) -> Type {
         Type { scalar, uniform: true }
     }

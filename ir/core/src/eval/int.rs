@@ -85,6 +85,7 @@ pub(super) fn kernel(op: Opcode, imm: &Imm, scalar: Scalar) -> Option<(Kernel, u
 
 /// What an atomic leaves in memory: `old` is what was there, `value` the operand (what `cas` compares with),
 /// `new` what `cas` stores on a match. `bytes` is 4 or 8; bits above are ignored and come out zero.
+#[inline]
 pub fn atomic_result(op: AtomicOp, bytes: u8, old: u64, value: u64, new: u64) -> u64 {
     let wide = bytes == 8;
     let mask = if wide { u64::MAX } else { 0xffff_ffff };
