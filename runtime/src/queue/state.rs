@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Prepared launches that a queue keeps storage for.
@@ -198,7 +198,8 @@ impl QueueState {
     /// Appends a submission.
     pub fn push(self: &Arc<Self>, slot: Arc<Slot>) {
         if let Some(when) = slot.deadline {
-            let timer = Timer::Expire(Arc::downgrade(&slot));
+            let weak: Weak<Slot> = Arc::downgrade(&slot);
+            let timer = Timer::Expire(weak);
             let timer = self.engine.pool.with_lanes(|lanes| lanes.at(when, timer));
             slot.lock().timer = Some(timer);
         }

@@ -31,7 +31,7 @@ use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane};
-use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Slot, Stopped};
+use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
 #[cfg(feature = "cache")]
