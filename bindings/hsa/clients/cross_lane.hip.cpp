@@ -19,7 +19,7 @@ __global__ void cross(int *out) {
     int value = value_of(lane);
     auto put = [&](Row row, int result) { out[row * 64 + lane] = result; };
     put(SHFL, __shfl(value, (lane * 7 + 3) % 64));
-    put(SHFL_16, __shfl(value, lane + 5, 16));
+    put(SHFL_16, __shfl(value, (lane + 5) % 16, 16));
     put(UP, __shfl_up(value, 3));
     put(UP_32, __shfl_up(value, 9, 32));
     put(DOWN, __shfl_down(value, 13));
@@ -37,8 +37,8 @@ __global__ void cross(int *out) {
         put(FIRSTLANE, __builtin_amdgcn_readfirstlane(value));
     } else {
         put(BALLOT_SOME, -1);
-        put(ACTIVE, int(__builtin_amdgcn_read_exec() >> 20));
-        put(FIRSTLANE, __builtin_amdgcn_readfirstlane(value));
+        put(ACTIVE, -1);
+        put(FIRSTLANE, -1);
     }
     put(ANY, __any(lane == 41) * 2 + __any(lane > 64));
     put(ALL, __all(lane < 64) * 2 + __all(lane < 63));
@@ -107,8 +107,8 @@ int main() {
     check(BALLOT_LOW, "ballot, low half", [&](int) { return int(vote); });
     check(BALLOT_HIGH, "ballot, high half", [&](int) { return int(vote >> 32); });
     check(BALLOT_SOME, "ballot of a third", [&](int lane) { return lane % 3 == 0 ? some : -1; });
-    check(ACTIVE, "exec", [&](int lane) { return int((lane % 3 == 0 ? third : ~third) >> 20); });
-    check(FIRSTLANE, "readfirstlane", [&](int lane) { return lane % 3 == 0 ? value(0) : value(1); });
+    check(ACTIVE, "exec", [&](int lane) { return lane % 3 == 0 ? int(third >> 20) : -1; });
+    check(FIRSTLANE, "readfirstlane", [&](int lane) { return lane % 3 == 0 ? value(0) : -1; });
     check(ANY, "any", [&](int) { return 2; });
     check(ALL, "all", [&](int) { return 2; });
     check(MBCNT, "mbcnt", [&](int lane) {
