@@ -79,6 +79,7 @@ mod vm;
 #[cfg(feature = "vp1")]
 pub mod vp1;
 
+pub use warpjit_frontend::container::ContainerError;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, CodeAt, CodeMap, CodePiece, CodeSource, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};

@@ -113,11 +113,17 @@ impl<'a> Scheduler<'a> {
 
     /// Gives back blocks that a thread has claimed and not started.
     pub(super) fn give_up(&self, blocks: Range<u64>) {
-        if blocks.is_empty() {
+        self.give_up_all(&[blocks]);
+    }
+
+    /// The same for several ranges.
+    fn give_up_all(&self, ranges: &[Range<u64>]) {
+        let mut list = self.left.list();
+        let had = list.len();
+        list.extend(ranges.iter().filter(|range| !range.is_empty()).cloned());
+        if list.len() == had {
             return;
         }
-        let mut list = self.left.list();
-        list.push(blocks);
         list.sort_unstable_by_key(|range| range.start);
         self.has_left.store(true, Ordering::Relaxed);
     }
@@ -255,7 +261,7 @@ impl<'a> Scheduler<'a> {
             plan.locks.take(word);
         }
         this.start_no_more();
-        state.unstarted.iter().for_each(|range| this.give_up(range.clone()));
+        this.give_up_all(&state.unstarted);
         let all = plan.blocks.end - plan.blocks.start;
         drop(means);
         self.done_before = all.saturating_sub(state.blocks_left());

@@ -40,6 +40,9 @@ struct Lane {
     inside: usize,
 }
 
+/// By what a [`Timer`] is known: when it is due, and a number.
+pub type TimerKey = (Instant, u64);
+
 /// What is to be done at a time.
 pub enum Timer {
     /// Look again whether a queue has something to run.
@@ -66,7 +69,9 @@ impl Timer {
 #[derive(Default)]
 pub struct Lanes {
     list: Vec<Lane>,
-    timers: BTreeMap<(Instant, u64), Timer>,
+    /// For each priority, the least time that a queue with something to run has had. It never falls, also while no queue has anything.
+    floors: [u64; 3],
+    timers: BTreeMap<TimerKey, Timer>,
     numbers: u64,
 }
 
@@ -89,13 +94,7 @@ impl Lanes {
             lane.since = Instant::now();
             if lane.inside == 0 {
                 // Idle time is not saved up.
-                let priority = lane.state.priority();
-                let active = self.list.iter().enumerate().filter(|(number, other)| {
-                    *number != at && (other.offered || other.inside > 0) && other.state.priority() == priority
-                });
-                let least = active.map(|(_, other)| other.time).min();
-                let lane = &mut self.list[at];
-                lane.time = lane.time.max(least.unwrap_or(0));
+                lane.time = lane.time.max(self.floors[lane.state.priority() as usize]);
             }
         }
         let lane = &mut self.list[at];
@@ -109,10 +108,24 @@ impl Lanes {
         }
     }
 
+    /// Raises the floor of a priority to the least time of its queues that have something to run.
+    fn raise_floor(&mut self, priority: Priority) {
+        let active = self.list.iter().filter(|lane| lane.offered || lane.inside > 0);
+        let times = active.filter(|lane| lane.state.priority() == priority).map(|lane| lane.time);
+        let floor = &mut self.floors[priority as usize];
+        *floor = times.min().unwrap_or(0).max(*floor);
+    }
+
     /// Adds something to be done at a time.
-    pub fn at(&mut self, when: Instant, timer: Timer) {
+    pub fn at(&mut self, when: Instant, timer: Timer) -> TimerKey {
         self.numbers += 1;
         self.timers.insert((when, self.numbers), timer);
+        (when, self.numbers)
+    }
+
+    /// Forgets it, if it has not been done.
+    pub fn forget(&mut self, timer: TimerKey) {
+        self.timers.remove(&timer);
     }
 
     /// When the next thing is to be done.
@@ -149,6 +162,7 @@ impl Lanes {
         let offered = self.list.iter().enumerate().filter(|(_, lane)| lane.offered);
         let best = offered.min_by_key(|(_, lane)| (u128::MAX - level(lane), lane.inside, lane.time));
         let (at, _) = best?;
+        self.raise_floor(self.list[at].state.priority());
         let lane = &mut self.list[at];
         lane.inside += 1;
         lane.since = now;
@@ -158,6 +172,12 @@ impl Lanes {
         Some(state)
     }
 
+    /// The time that a queue has had.
+    #[cfg(test)]
+    pub fn time_of(&self, state: &Arc<QueueState>) -> Option<u64> {
+        self.list.iter().find(|lane| Arc::ptr_eq(&lane.state, state)).map(|lane| lane.time)
+    }
+
     /// A thread has served a queue for so long.
     pub fn served(&mut self, state: &Arc<QueueState>, time: Duration) {
         let Some(at) = self.list.iter().position(|lane| Arc::ptr_eq(&lane.state, state)) else { return };
@@ -165,6 +185,8 @@ impl Lanes {
         lane.inside -= 1;
         lane.since = Instant::now();
         lane.time = lane.time.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let priority = lane.state.priority();
         self.look_at(at);
+        self.raise_floor(priority);
     }
 }

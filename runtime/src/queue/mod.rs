@@ -8,6 +8,8 @@
 mod lanes;
 mod slot;
 mod state;
+#[cfg(all(test, feature = "tesla"))]
+mod tests;
 
 use crate::prepared::{Prepared, Template};
 use crate::stage::OwnedBatch;
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 pub use lanes::Priority;
 pub use slot::{Completion, Ticket};
 
-pub(crate) use lanes::{Lanes, QUANTUM, Timer};
+pub(crate) use lanes::{Lanes, QUANTUM, Timer, TimerKey};
 pub(crate) use state::QueueState;
 
 use crate::fork::PerProcess;
@@ -202,9 +204,11 @@ impl Queue {
     }
 
     /// Waits until all that has been submitted is done. Panics of callbacks stay with their tickets.
+    ///
+    /// In a callback it does not wait for other callbacks: two of one queue might wait for each other.
     pub fn finish(&self) {
         while let Some(slot) = self.state().unfinished() {
-            Ticket(slot).settle(None);
+            Ticket(slot).settle_apart();
         }
     }
 }
