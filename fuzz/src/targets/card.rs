@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::fs::File as HostFile;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -229,10 +228,10 @@ pub fn packets(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
     let chip = gcn::Chip::parse(driver.card.chip().name);
     let (Ok((id, place)), Some(chip)) = (driver.prepare(), chip) else { return Ok(()) };
     let words = commands(&mut random);
-    let memory = driver.file.descriptor().as_fd().try_clone_to_owned().map(HostFile::from);
+    let memory = driver.file.descriptor().try_clone_to_owned().map(HostFile::from);
     let Ok(memory) = memory else { return Ok(()) };
     let data: Vec<u8> = (0..0x1000).flat_map(|_| (number(&mut random) as u32).to_le_bytes()).collect();
-    let mut put = |address: u64, bytes: &[u8]| memory.write_all_at(bytes, place + (address - MEMORY));
+    let put = |address: u64, bytes: &[u8]| memory.write_all_at(bytes, place + (address - MEMORY));
     let is_put =
         put(MEMORY, &words_bytes(&words)).and(put(DATA, &data)).and(put(CODE, &programs(chip, &mut random)));
     if is_put.is_err() {

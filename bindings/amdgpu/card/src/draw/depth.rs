@@ -174,11 +174,10 @@ impl DepthState {
             true => StencilSide::new(control >> 20, operations >> 12, registers.at(0x28434)),
             false => front,
         };
-        let bits = [24, 16, 24, 24][match &surface {
-            Some((_, format)) if format.bytes == 2 => 1,
-            Some(_) => 2,
-            None => 0,
-        }];
+        let bits = match &surface {
+            Some((_, format)) if format.bytes == 2 => 16,
+            _ => 24,
+        };
         let is_float = surface.as_ref().is_some_and(|(_, format)| *format == FORMATS[2]);
         let clear_depth = registers.at(0x2802c);
         Ok(DepthState {
@@ -226,7 +225,7 @@ impl DepthState {
         };
         if let (Some([low, high]), Some((_, format, element))) = (self.limits, &old) {
             let depth = f32::from_bits(format.decode(element, 0, 0)[0]);
-            if !(low <= depth && depth <= high) {
+            if !(low..=high).contains(&depth) {
                 return Ok(false);
             }
         }

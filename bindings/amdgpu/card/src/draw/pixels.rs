@@ -183,7 +183,7 @@ impl<'a> Pixels<'a> {
         self.invocations += covered;
         let values: Vec<Values> = quads
             .iter()
-            .flat_map(|quad| (0..4).map(|lane| (quad, lane)))
+            .flat_map(|quad| (0..4).map(move |lane| (quad, lane)))
             .map(|(quad, lane)| {
                 areas[quad.primitive as usize].values(quad.x + (lane & 1), quad.y + (lane >> 1))
             })

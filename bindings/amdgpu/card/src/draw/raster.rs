@@ -147,7 +147,7 @@ impl Area {
         self.depth.at += by;
     }
 
-    /// The largest depth that it has at a corner.
+    /// What a pixel has.
     pub fn values(&self, x: u32, y: u32) -> Values {
         let (x, y) =
             (f64::from(x) + self.center - self.origin[0], f64::from(y) + self.center - self.origin[1]);

@@ -21,8 +21,8 @@ pub(super) fn add(
 ) -> Result<bool, Problem> {
     let extra = state.exports.extra.map(|export| exports.position_bits(export, corners[0]));
     let [size, _, layer, viewport] = extra.unwrap_or_default();
-    let layer_and_viewport = (layer, if state.exports.has_viewport { viewport | layer >> 16 } else { 0 });
-    let (layer, number) = layer_and_viewport;
+    // Gfx9 has the viewport's number above the layer's.
+    let number = if state.exports.has_viewport { viewport | layer >> 16 } else { 0 };
     let layer = if state.exports.has_layer { layer & 0x7ff } else { 0 };
     let Some(viewport) = state.viewports.get((number & 15) as usize) else { return Ok(false) };
     let place = Place { state, viewport, corners, layer };
@@ -81,7 +81,7 @@ impl Place<'_> {
             Some(self.corners.map(|vertex| exports.position(export, vertex)[(plane % 4) as usize].into()))
         };
         let planes = |mask: u8| (0..8).filter(move |plane| mask >> plane & 1 != 0);
-        let outside = |distances: [f64; 3]| distances.iter().all(|distance| !(*distance >= 0.0));
+        let outside = |distances: [f64; 3]| distances.iter().all(|distance| *distance < 0.0 || distance.is_nan());
         if planes(own.cull).filter_map(of).any(outside) {
             return None;
         }
@@ -170,7 +170,13 @@ impl Place<'_> {
 
     /// A line as wide as it is said along the axis that it is not along.
     fn line(&self, points: &[Point]) -> Vec<Area> {
-        let [a, b] = points else { return Vec::new() };
+        // Cutting goes around: where a line is cut, there are two of the same point.
+        let mut points = points.to_vec();
+        points.dedup();
+        if points.len() > 2 && points.first() == points.last() {
+            points.pop();
+        }
+        let [a, b] = &points[..] else { return Vec::new() };
         let half = self.state.half_line.max(0.5);
         let is_steep = (b.y - a.y).abs() > (b.x - a.x).abs();
         let side = if is_steep { [half, 0.0] } else { [0.0, half] };

@@ -223,7 +223,7 @@ fn bias(registers: Registers<'_>, enable: u32, first: u32) -> Option<DepthBias> 
 }
 
 /// What is not done, of all that registers can ask for.
-fn check(chip: &Chip, registers: Registers<'_>) -> Result<(), Refused> {
+fn check(registers: Registers<'_>) -> Result<(), Refused> {
     // LS, HS, ES and GS.
     if registers.at(0x28b54) & 0x3f != 0 {
         return Err(Refused("geometry and tessellation programs"));
@@ -242,7 +242,6 @@ fn check(chip: &Chip, registers: Registers<'_>) -> Result<(), Refused> {
     if registers.at(0x28b94) & 0xf != 0 && registers.at(0x28b98) != 0 {
         return Err(Refused("stream output"));
     }
-    let _ = chip;
     Ok(())
 }
 
@@ -252,7 +251,7 @@ impl State {
     /// # Errors
     /// What is asked for and not done.
     pub fn new(chip: &Chip, registers: Registers<'_>) -> Result<State, Refused> {
-        check(chip, registers)?;
+        check(registers)?;
         let gfx9 = chip.generation >= 9;
         let mut common = bounds(registers, 0x28030).and(bounds(registers, 0x28204));
         common = common.and(bounds(registers, 0x28240));

@@ -167,7 +167,7 @@ impl ColorTarget {
             let (new, was) = (u128::from_le_bytes(element), u128::from_le_bytes(old));
             let table = [!new & !was, !new & was, new & !was, new & was];
             let chosen = table.iter().enumerate().filter(|(n, _)| self.rop >> n & 1 != 0);
-            element = chosen.fold(0, |all, (_, bits)| all | bits).to_le_bytes();
+            element = chosen.fold(0u128, |all, (_, bits)| all | bits).to_le_bytes();
         }
         if let Packing::Fields(fields) = self.format.packing
             && self.present() & !self.mask != 0
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(word(info(10, 0, 1)), 0x00ff_8040);
         assert_eq!(word(info(10, 0, 2)), 0xff80_4000);
         assert_eq!(word(info(10, 0, 3)), 0x4080_ff00);
-        assert_eq!(word(info(16, 0, 2)), 0b11111_100000_01000, "red is in the upper bits");
+        assert_eq!(word(info(16, 0, 2)), 31 << 11 | 32 << 5 | 8, "red is in the upper bits");
         assert_eq!(word(info(1, 0, 3)), 0, "alpha only");
         assert_eq!(word(info(3, 0, 0)), 0x80ff);
         // sRGB's curve of 0.25 and 0.5 is 137 and 188.
