@@ -169,6 +169,8 @@ impl Ring {
                 return Some(job);
             }
             if queue.is_closed {
+                // Who submits nevertheless, because he had the ring before, starts another thread.
+                queue.has_thread = false;
                 return None;
             }
             queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);

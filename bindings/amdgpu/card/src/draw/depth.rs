@@ -1,12 +1,13 @@
 //! Depth and stencil: tests, and what is written.
 
 use super::Refused;
-use super::state::{Registers, is_linear};
+use super::state::{Registers, tile_mode};
 use super::target::{Surface, view};
 use crate::chip::Chip;
 use crate::memory::AddressSpace;
 use warpjit_runtime::Denied;
 use warpjit_texture::format::Number;
+use warpjit_texture::layout::gcn::{Micro, TileMode};
 use warpjit_texture::layout::gfx9;
 use warpjit_texture::{Format, Kind, Layout};
 
@@ -143,19 +144,36 @@ fn surfaces(chip: &Chip, registers: Registers<'_>) -> Result<[Option<(Surface, F
             stencil.map(|format| make(format, stencil_info, 0x28058, 0x2806c)),
         ]);
     }
-    if (z.is_some() || stencil.is_some()) && chip.generation == 6 && !is_linear(chip, z_info >> 20 & 7) {
-        return Err(Refused("depths in tiles before gfx9"));
-    }
     let (size, slice) = (registers.at(0x28058), registers.at(0x2805c));
-    let pitch = u64::from((size & 0x7ff) + 1) * 8;
-    let rows = ((size >> 11 & 0x7ff) + 1) * 8;
+    let pitch = ((size & 0x7ff) + 1) * 8;
     let slice = u64::from((slice & 0x3f_ffff) + 1) * 64;
-    let make = |format: Format, base: u32| {
-        let bytes = u64::from(format.bytes);
+    let make = |format: Format, info: u32, base: u32| {
+        let mode = match chip.generation {
+            6 => tile_mode(chip, info >> 20 & 7, format.bytes),
+            _ => depth_mode(registers.at(0x2803c), info),
+        };
         let address = u64::from(registers.at(base)) << 8;
-        (Surface::linear(address, [pitch as u32, rows], pitch * bytes, slice * bytes, format, layers), format)
+        (Surface::old(address, mode, pitch, slice, format, layers), format)
     };
-    Ok([z.map(|format| make(format, 0x28050)), stencil.map(|format| make(format, 0x28054))])
+    Ok([
+        z.map(|format| make(format, z_info, 0x28050)),
+        stencil.map(|format| make(format, stencil_info, 0x28054)),
+    ])
+}
+
+/// How depths or stencils are laid out on gfx7 and gfx8, by DB_DEPTH_INFO and their own register.
+fn depth_mode(all: u32, own: u32) -> TileMode {
+    TileMode {
+        array_mode: (all >> 4 & 15) as u8,
+        micro: Micro::Depth,
+        pipe_config: (all >> 8 & 31) as u8,
+        tile_split: 64 << (own >> 13 & 7).min(6),
+        bank_width: 1 << (all >> 13 & 3),
+        bank_height: 1 << (all >> 15 & 3),
+        macro_aspect: 1 << (all >> 17 & 3),
+        banks: 2 << (all >> 19 & 3),
+        thins_out: false,
+    }
 }
 
 impl DepthState {

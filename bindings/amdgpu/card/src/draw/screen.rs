@@ -81,7 +81,8 @@ impl Place<'_> {
             Some(self.corners.map(|vertex| exports.position(export, vertex)[(plane % 4) as usize].into()))
         };
         let planes = |mask: u8| (0..8).filter(move |plane| mask >> plane & 1 != 0);
-        let outside = |distances: [f64; 3]| distances.iter().all(|distance| *distance < 0.0 || distance.is_nan());
+        let outside =
+            |distances: [f64; 3]| distances.iter().all(|distance| *distance < 0.0 || distance.is_nan());
         if planes(own.cull).filter_map(of).any(outside) {
             return None;
         }

@@ -5,7 +5,7 @@ use super::clip::Clipping;
 use super::depth::DepthState;
 use super::target::{self, ColorTarget};
 use crate::chip::Chip;
-use warpjit_texture::layout::gcn::TileMode;
+use warpjit_texture::layout::gcn::{TileMode, TileTables};
 
 /// Registers by their byte addresses.
 #[derive(Clone, Copy)]
@@ -301,13 +301,12 @@ impl State {
     }
 }
 
-/// Whether an image with a tiling index is laid out line by line on a chip before gfx9.
-pub(super) fn is_linear(chip: &Chip, index: u32) -> bool {
-    let tables = warpjit_texture::layout::gcn::TileTables {
+/// How an image with a tiling index is laid out on a chip before gfx9, if its pixels have so many bytes.
+pub(super) fn tile_mode(chip: &Chip, index: u32, bytes: u8) -> TileMode {
+    let tables = TileTables {
         tile_modes: chip.tile_modes(),
         macrotile_modes: chip.macrotile_modes(),
         gb_addr_config: chip.address_config,
     };
-    let mode: TileMode = tables.mode(index, 4, chip.generation == 6);
-    mode.array_mode < 2
+    tables.mode(index, bytes.into(), chip.generation == 6)
 }

@@ -2,11 +2,12 @@
 
 use super::Refused;
 use super::blend::Blend;
-use super::state::{Registers, is_linear};
+use super::state::{Registers, tile_mode};
 use crate::chip::Chip;
 use crate::memory::AddressSpace;
 use warpjit_runtime::Denied;
 use warpjit_texture::format::{self, Field, Number, Packing};
+use warpjit_texture::layout::gcn::{self, TileMode};
 use warpjit_texture::layout::{Level, gfx9};
 use warpjit_texture::{Format, Kind, Layout, Source, Texel, View};
 
@@ -26,23 +27,19 @@ pub(super) struct Surface {
 }
 
 impl Surface {
-    /// An image in lines before gfx9.
-    pub fn linear(
+    /// A level of an image before gfx9, which has a place of its own. `slice`: pixels from layer to layer.
+    pub fn old(
         address: u64,
-        size: [u32; 2],
-        pitch: u64,
+        mode: TileMode,
+        pitch: u32,
         slice: u64,
         format: Format,
         layers: [u32; 2],
     ) -> Surface {
-        let view = view(
-            Kind::D2Array,
-            [size[0], size[1], 1],
-            format,
-            Layout::Pitch { pitch, layer: slice },
-            address,
-        );
-        Surface::new(&view, 0, layers)
+        let rows = (slice / u64::from(pitch.max(1))).min(1 << 15) as u32;
+        let layout =
+            Layout::Gcn(gcn::Surface { mode, pitch, slices: layers[1].max(layers[0]) + 1, pow2_pad: false });
+        Surface::new(&view(Kind::D2Array, [pitch, rows, 1], format, layout, address), 0, layers)
     }
 
     /// A level of an image.
@@ -262,20 +259,15 @@ fn surface(
     let word = |offset: u32| registers.at(first + offset);
     let (view_word, attributes) = (word(0xc), word(0x14));
     let layers = [view_word & 0x7ff, view_word >> 13 & 0x7ff];
-    let bytes = u64::from(format.bytes);
     if attributes >> 12 & 7 != 0 {
         return Err(Refused("several samples a pixel"));
     }
     if chip.generation < 9 {
-        if !is_linear(chip, attributes & 31) {
-            return Err(Refused("targets in tiles before gfx9"));
-        }
-        let pitch = u64::from((word(4) & 0x7ff) + 1) * 8;
+        let pitch = ((word(4) & 0x7ff) + 1) * 8;
         let slice = u64::from((word(8) & 0x3f_ffff) + 1) * 64;
         let address = u64::from(word(0)) << 8;
-        // The height is not said; scissors are within it.
-        let size = [pitch as u32, (slice / pitch).min(1 << 15) as u32];
-        return Ok(Surface::linear(address, size, pitch * bytes, slice * bytes, format, layers));
+        let mode = tile_mode(chip, attributes & 31, format.bytes);
+        return Ok(Surface::old(address, mode, pitch, slice, format, layers));
     }
     let address = u64::from(word(0)) << 8 | u64::from(word(4) & 0xff) << 40;
     let sizes = word(8);

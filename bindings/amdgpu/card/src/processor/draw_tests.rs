@@ -82,7 +82,7 @@ fn target(card: &mut Fixture, name: &str, info: u32) {
         set(card, 0x28c60, &[base, 0, SIZE - 1 | (SIZE - 1) << 14, 0, info, 1 << 28]);
         set(card, 0x287a0, &[SIZE - 1]);
     } else {
-        set(card, 0x28c60, &[base, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, 0]);
+        set(card, 0x28c60, &[base, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, 8]);
     }
 }
 
@@ -100,6 +100,19 @@ fn depth_target(card: &mut Fixture, name: &str) {
             &[3, 0, base, 0, base, 0, SIZE / 8 - 1 | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
         );
     }
+}
+
+/// Where the depth of a pixel is.
+fn depth_at(name: &str, x: u32, y: u32) -> u64 {
+    let number = match name {
+        // Tiles of 8 x 8 in rows; in a tile bits of x and y take turns.
+        "tahiti" => {
+            let bits = (0..3).map(|bit| (x >> bit & 1) << (2 * bit) | (y >> bit & 1) << (2 * bit + 1));
+            (y / 8 * (SIZE / 8) + x / 8) * 64 + bits.sum::<u32>()
+        }
+        _ => SIZE * y + x,
+    };
+    DEPTHS + u64::from(4 * number)
 }
 
 fn pixel(card: &Fixture, x: u32, y: u32) -> [f32; 4] {
@@ -187,16 +200,17 @@ fn depths_are_tested_and_written() {
     for chip in CHIPS {
         let mut card = card(chip, RECTANGLES);
         depth_target(&mut card, chip);
-        let near = [0.25f32.to_bits(); SIZE as usize];
-        card.put(DEPTHS, &[0.75f32.to_bits(); (SIZE * SIZE) as usize]);
-        card.put(DEPTHS + u64::from(4 * SIZE * 3), &near);
+        for row in 0..SIZE {
+            let value = if row == 3 { 0.25f32 } else { 0.75 };
+            (0..SIZE).for_each(|x| card.put(depth_at(chip, x, row), &[value.to_bits()]));
+        }
         // Z_ENABLE, Z_WRITE_ENABLE, less.
         set(&mut card, 0x28800, &[1 << 1 | 1 << 2 | 1 << 4]);
         card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
         card.run();
         assert_eq!(drawn(&card).len() as u32, SIZE * (SIZE - 1), "{chip}");
         assert_eq!(pixel(&card, 5, 3), [0.0; 4]);
-        let depth = |row: u32| f32::from_bits(card.get(DEPTHS + u64::from(4 * (SIZE * row + 7))));
+        let depth = |row: u32| f32::from_bits(card.get(depth_at(chip, 7, row)));
         assert_eq!([depth(2), depth(3), depth(4)], [0.5, 0.25, 0.5], "{chip}");
         assert_eq!(card.processor.drawn.samples, u64::from(SIZE * (SIZE - 1)));
     }
