@@ -9,7 +9,7 @@
 #define C(x) do { VkResult r_ = (x); if (r_) { printf("FAIL line %d: %s: %d\n", __LINE__, #x, r_); exit(1); } } while (0)
 #define S(T) .sType = VK_STRUCTURE_TYPE_##T
 
-enum { WIDTH = 37, HEIGHT = 21, BYTES = 1 << 16 };
+enum { WIDTH = 37, HEIGHT = 21, BYTES = 1 << 21 };
 static VkPhysicalDevice physical;
 static VkPhysicalDeviceMemoryProperties heaps;
 static VkDevice device;
@@ -38,14 +38,18 @@ static VkDeviceMemory allocate(VkMemoryRequirements need, VkMemoryPropertyFlags 
   return memory;
 }
 
-static VkImage image(VkFormat format, uint32_t width, uint32_t height, uint32_t levels, uint32_t layers, int is_depth) {
+static VkImage image_of(VkImageType type, VkFormat format, VkExtent3D size, uint32_t levels, uint32_t layers, int is_depth) {
   VkImage made;
   VkMemoryRequirements need;
   VkImageUsageFlags usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT | (is_depth ? VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT : VK_IMAGE_USAGE_SAMPLED_BIT);
-  C(vkCreateImage(device, &(VkImageCreateInfo){S(IMAGE_CREATE_INFO), .imageType = VK_IMAGE_TYPE_2D, .format = format, .extent = {width, height, 1}, .mipLevels = levels, .arrayLayers = layers, .samples = 1, .usage = usage}, 0, &made));
+  C(vkCreateImage(device, &(VkImageCreateInfo){S(IMAGE_CREATE_INFO), .imageType = type, .format = format, .extent = size, .mipLevels = levels, .arrayLayers = layers, .samples = 1, .usage = usage}, 0, &made));
   vkGetImageMemoryRequirements(device, made, &need);
   C(vkBindImageMemory(device, made, allocate(need, 0), 0));
   return made;
+}
+
+static VkImage image(VkFormat format, uint32_t width, uint32_t height, uint32_t levels, uint32_t layers, int is_depth) {
+  return image_of(VK_IMAGE_TYPE_2D, format, (VkExtent3D){width, height, 1}, levels, layers, is_depth);
 }
 
 static void barrier(void) {
@@ -108,6 +112,32 @@ static void copies(VkFormat format, uint32_t size) {
       ok &= !memcmp(mapped[1] + size * (y * WIDTH + x), mapped[0] + size * (from_y * WIDTH + from_x), size);
     }
   check("copies", format, ok);
+}
+
+// All levels and layers of a large image, or all slices of a solid one.
+static void large(VkFormat format, uint32_t size, int is_solid) {
+  uint32_t width = is_solid ? 70 : 300, height = is_solid ? 41 : 260, depth = is_solid ? 9 : 1, levels = is_solid ? 1 : 4, layers = is_solid ? 1 : 2;
+  VkImageAspectFlags color = VK_IMAGE_ASPECT_COLOR_BIT;
+  VkImage a = image_of(is_solid ? VK_IMAGE_TYPE_3D : VK_IMAGE_TYPE_2D, format, (VkExtent3D){width, height, depth}, levels, layers, 0);
+  for (uint32_t i = 0; i < BYTES; i++) mapped[0][i] = (uint8_t)(i * 37 + i / 251);
+  begin();
+  ready(a, color);
+  VkBufferImageCopy parts[16];
+  uint32_t count = 0;
+  VkDeviceSize end = 0;
+  for (uint32_t level = 0; level < levels; level++)
+    for (uint32_t layer = 0; layer < layers; layer++) {
+      parts[count] = region(color, level, layer, width >> level, height >> level);
+      parts[count].imageExtent.depth = depth;
+      parts[count++].bufferOffset = end;
+      end += (VkDeviceSize)size * (width >> level) * (height >> level) * depth;
+    }
+  if (end > BYTES) exit(1);
+  vkCmdCopyBufferToImage(commands, buffers[0], a, VK_IMAGE_LAYOUT_GENERAL, count, parts);
+  barrier();
+  vkCmdCopyImageToBuffer(commands, a, VK_IMAGE_LAYOUT_GENERAL, buffers[1], count, parts);
+  submit();
+  check(is_solid ? "copies of a solid image" : "copies of levels", format, !memcmp(mapped[0], mapped[1], end));
 }
 
 static void clears(VkFormat format, uint32_t size, VkClearColorValue color, const void *wanted) {
@@ -241,6 +271,11 @@ int main(void) {
   clears(VK_FORMAT_R32_SFLOAT, 4, color, (float[]){1});
   clears(VK_FORMAT_R8_UINT, 1, whole, (uint8_t[]){1});
   clears(VK_FORMAT_R32G32B32A32_UINT, 16, whole, whole.uint32);
+  large(VK_FORMAT_R8G8B8A8_UNORM, 4, 0);
+  large(VK_FORMAT_R16_UINT, 2, 0);
+  large(VK_FORMAT_R32G32_UINT, 8, 0);
+  large(VK_FORMAT_R8G8B8A8_UNORM, 4, 1);
+  large(VK_FORMAT_R32G32B32A32_UINT, 16, 1);
   blits();
   depths(VK_FORMAT_D16_UNORM, 2, 1, 0);
   depths(VK_FORMAT_D32_SFLOAT, 4, 1, 0);
