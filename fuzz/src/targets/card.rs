@@ -353,18 +353,18 @@ fn commands(random: &mut SplitMix) -> Vec<u32> {
         0x9f,
     ];
     for _ in 0..1 + random.below(24) {
-        let (op, body): (u8, Vec<u32>) = match random.below(12) {
-            0..5 => {
+        let (op, body): (u8, Vec<u32>) = match random.below(40) {
+            0..22 => {
                 let (op, first) = register(random);
                 let count = 1 + random.below(4);
                 (op, std::iter::once(first).chain((0..count).map(|_| value(random))).collect())
             }
-            5 => (0x2d, vec![random.below(40) as u32, 2]),
-            6 => (0x15, vec![random.below(4) as u32, random.below(3) as u32, 1, value(random)]),
-            7 => (0x27, vec![random.below(64) as u32, value(random), 0, random.below(64) as u32, 0]),
+            22..28 => (0x2d, vec![random.below(40) as u32, 2]),
+            28..31 => (0x15, vec![random.below(4) as u32, random.below(3) as u32, 1, value(random)]),
+            31..35 => (0x27, vec![random.below(64) as u32, value(random), 0, random.below(64) as u32, 0]),
             // What waits is there seldom: it waits for all of the case's time.
-            8 if random.one_in(40) => (0x3c, (0..6).map(|_| value(random)).collect()),
-            9 => {
+            35 if random.one_in(40) => (0x3c, (0..6).map(|_| value(random)).collect()),
+            36 => {
                 let length = 1 + random.below(8);
                 (random.bits() as u8, (0..length).map(|_| value(random)).collect())
             }

@@ -97,7 +97,7 @@ fn depth_target(card: &mut Fixture, name: &str) {
         set(
             card,
             0x28040,
-            &[3, 0, base, 0, base, 0, SIZE / 8 - 1 | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
+            &[3 | 4 << 20, 0, base, 0, base, 0, SIZE / 8 - 1 | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
         );
     }
 }
