@@ -11,7 +11,7 @@
 //! | `pixels` | runs the pixel program |
 //! | `depth`, `target`, `blend` | tests depth and stencil, writes colours |
 //!
-//! Colours and depths are as drivers lay them out: line by line before gfx9, swizzled on gfx9. Nothing is compressed.
+//! Colours and depths are as drivers lay them out: in lines or tiles before gfx9, swizzled on gfx9. Nothing is compressed.
 
 mod assemble;
 mod blend;
