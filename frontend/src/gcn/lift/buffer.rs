@@ -347,7 +347,8 @@ impl Swizzle {
     ) -> Swizzle {
         let swizzled = flag(e, words[1], 31);
         let (zero, one) = (e.b.i32(0), e.b.i32(1));
-        let element = field(e, words[3], 19, 2);
+        // 1.4 has other bits there, and elements of four bytes always (docs/hardware/graphics-gcn.md section 1).
+        let element = if e.generation == Generation::Gfx9 { one } else { field(e, words[3], 19, 2) };
         let element_shift = e.b.iadd(element, one);
         let group = field(e, words[3], 21, 2);
         let group = e.add_const(group, 3);
