@@ -22,9 +22,6 @@ use crate::isa::Stage;
 
 /// Emits one buffer access; false for what is not one.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if !matches!(inst.format, Format::Mubuf | Format::Mtbuf) {
-        return false;
-    }
     if matches!(inst.op, Op::BUFFER_WBINVL1 | Op::BUFFER_WBINVL1_VOL) {
         return true;
     }

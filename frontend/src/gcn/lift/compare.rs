@@ -28,13 +28,9 @@ enum Kind {
     I64,
 }
 
-/// Vector compares, `v_cndmask_b32` and `v_mov_b32`.
+/// Vector compares and `v_cndmask_b32`.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     match inst.op {
-        Op::V_MOV_B32 | Op::V_MOV_FED_B32 | Op::V_MOV_PRSV_B32 => {
-            let value = e.src32_modified(inst, 0);
-            e.set_dst32(inst, value);
-        }
         Op::V_CNDMASK_B32 => {
             let (a, b) = (e.src32_modified(inst, 0), e.src32_modified(inst, 1));
             let mask = e.mask_src(inst.src(2));

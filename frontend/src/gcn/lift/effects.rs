@@ -1,8 +1,15 @@
 //! Lists which scalar registers, SCC and views an instruction reads and writes. The analyses of the lifter use it.
+//!
+//! What comes in is the decoded instruction, whose operands are named in its text, and the row of its operation
+//! ([`rows`](crate::gcn::rows)), which says what it uses besides. No operation is listed here: what an operation reads
+//! and writes is said in its row.
 
+use super::hwreg;
 use super::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
 use super::views::{HI, LANE, LO, View};
-use crate::gcn::{Arg, Format, Inst, Op, Operand};
+use crate::gcn::row_words::{Property, Registers};
+use crate::gcn::table::meaning;
+use crate::gcn::{Arg, Format, Inst, Op, Operand, Row, Topic};
 
 /// What an instruction does to scalar registers, by pair: the even register, and the views or halves of it.
 #[derive(Clone, Debug, Default)]
@@ -22,63 +29,21 @@ pub(super) struct Effects {
 /// Registers of the control stack: four for each of eight entries.
 pub(super) const STACK_REGISTERS: u8 = 32;
 
-/// 64-bit operations that work on masks as well as on numbers. They do the former if a source is a mask, or with
-/// EXEC.
+/// Whether a 64-bit operation works on masks as well as on numbers. It does the former if a source is a mask, or with EXEC.
 pub(super) fn is_flexible(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        S_MOV_B64
-            | S_CMOV_B64
-            | S_NOT_B64
-            | S_AND_B64
-            | S_OR_B64
-            | S_XOR_B64
-            | S_ANDN2_B64
-            | S_ORN2_B64
-            | S_NAND_B64
-            | S_NOR_B64
-            | S_XNOR_B64
-            | S_CSELECT_B64
-            | S_CMP_EQ_U64
-            | S_CMP_LG_U64
-    ) || is_exec_op(op)
+    meaning(op).has(Property::Lanes)
 }
 
-/// Operations that combine a mask with EXEC.
+/// Whether an operation combines a mask with EXEC.
 pub(super) fn is_exec_op(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        S_AND_SAVEEXEC_B64
-            | S_OR_SAVEEXEC_B64
-            | S_XOR_SAVEEXEC_B64
-            | S_ANDN2_SAVEEXEC_B64
-            | S_ORN2_SAVEEXEC_B64
-            | S_NAND_SAVEEXEC_B64
-            | S_NOR_SAVEEXEC_B64
-            | S_XNOR_SAVEEXEC_B64
-            | S_ANDN1_SAVEEXEC_B64
-            | S_ORN1_SAVEEXEC_B64
-            | S_ANDN1_WREXEC_B64
-            | S_ANDN2_WREXEC_B64
-    )
-}
-
-/// The source of a vector instruction that is a mask.
-fn mask_source(op: Op) -> Option<usize> {
-    use Op::*;
-    match op {
-        V_CNDMASK_B32 | V_ADDC_CO_U32 | V_SUBB_CO_U32 | V_SUBBREV_CO_U32 => Some(2),
-        V_DIV_FMAS_F32 | V_DIV_FMAS_F64 => Some(3),
-        _ => None,
-    }
+    let row = meaning(op);
+    row.has(Property::Lanes) && row.writes.contains(Registers::EXEC)
 }
 
 /// Whether a compare writes EXEC too.
 pub(super) fn is_cmpx(op: Op) -> bool {
-    let name = op.name();
-    name.starts_with("V_CMPX_") || name.starts_with("V_CMPSX_")
+    let row = meaning(op);
+    row.format == Format::Vopc && row.writes.contains(Registers::EXEC)
 }
 
 fn is_scalar_format(format: Format) -> bool {
@@ -88,36 +53,51 @@ fn is_scalar_format(format: Format) -> bool {
 /// Whether it wants something of all lanes from LDS or a vector register: scalar instructions and lane numbers cannot.
 pub(super) fn has_varying_scalar(inst: &Inst) -> bool {
     let varying = |arg: &Arg| matches!(arg.operand, Operand::LdsDirect | Operand::Vgpr(_));
-    let names_lane = matches!(
-        inst.op,
-        Op::V_READLANE_B32 | Op::V_WRITELANE_B32 | Op::V_READLANE_REGRD_B32 | Op::V_WRITELANE_REGWR_B32
-    );
-    is_scalar_format(inst.format) && inst.srcs().iter().any(varying) || names_lane && varying(&inst.src(1))
+    let lane = meaning(inst.op).lane_source();
+    is_scalar_format(inst.format) && inst.srcs().iter().any(varying)
+        || lane.is_some_and(|lane| varying(&inst.src(lane)))
 }
 
 /// Whether an instruction without active lanes does nothing, but for what it writes to scalar registers ([`Effects`]).
 pub(super) fn is_for_active_lanes(inst: &Inst) -> bool {
-    use Op::*;
-    let name = inst.op.name();
-    let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
     let plain = inst.dpp.is_none() && !has_varying_scalar(inst);
-    match inst.format {
-        Format::Sopp => matches!(inst.op, S_NOP | S_WAITCNT),
-        // Arithmetic; what sets MODE or goes elsewhere is more than that.
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
-            plain
-                && !inst.ends_block_for_all()
-                && !begins(&["S_CBRANCH", "S_SET", "S_GETREG", "S_MOVREL", "S_RFE", "S_CALL", "S_GETPC"])
+    match inst.op.topic() {
+        Topic::Control => matches!(inst.op, Op::S_NOP | Op::S_WAITCNT),
+        Topic::Int
+        | Topic::Float
+        | Topic::Double
+        | Topic::Half
+        | Topic::Packed
+        | Topic::Convert
+        | Topic::Special
+        | Topic::Index
+        | Topic::Logic
+        | Topic::ScalarBits => plain,
+        Topic::Compare => plain && !is_cmpx(inst.op),
+        // Time goes on, and where a relative move reads or writes M0 says.
+        Topic::Scalar => {
+            let row = meaning(inst.op);
+            let indexed = row.has(Property::IndexedSource) || row.has(Property::IndexedDestination);
+            plain && !indexed && inst.format != Format::Smem
         }
-        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => {
-            let names_lane = begins(&["V_READ", "V_WRITELANE", "V_INTERP", "V_SCREEN"]);
-            plain && !names_lane && !is_cmpx(inst.op)
-        }
-        Format::Ds => !inst.mem.gds && begins(&["DS_READ", "DS_WRITE_B", "DS_WRITE2"]),
-        Format::Flat => begins(&["FLAT_LOAD", "FLAT_STORE"]),
-        Format::Mubuf => !inst.mem.lds && begins(&["BUFFER_LOAD", "BUFFER_STORE"]),
-        _ => false,
+        // Others name a lane.
+        Topic::Lanes => plain && inst.op == Op::V_SWAP_B32,
+        Topic::Lds => !inst.mem.gds && loads_or_stores(inst.op),
+        Topic::Flat => loads_or_stores(inst.op),
+        Topic::Buffer => inst.format == Format::Mubuf && !inst.mem.lds && loads_or_stores(inst.op),
+        Topic::HardwareRegister
+        | Topic::Export
+        | Topic::Interpolation
+        | Topic::Message
+        | Topic::Image
+        | Topic::ScalarMemory => false,
     }
+}
+
+/// Whether an operation does nothing but read memory, or write it.
+fn loads_or_stores(op: Op) -> bool {
+    let row = meaning(op);
+    row.has(Property::Load) || row.has(Property::Store)
 }
 
 /// Whether a vector unit executes it: what VSKIP leaves out.
@@ -134,67 +114,70 @@ pub(super) fn names_exec(inst: &Inst) -> bool {
 impl Effects {
     /// The effects of an instruction; `in_lanes`: it is a flexible one and works on masks.
     pub(super) fn of(inst: &Inst, in_lanes: bool) -> Effects {
-        let mut fx =
-            Effects { reads_scc: reads_scc(inst), writes_scc: writes_scc(inst.op), ..Effects::default() };
-        let scalar = is_scalar_format(inst.format);
+        let row = meaning(inst.op);
+        let flag = |flag: Operand| {
+            inst.srcs().iter().any(|src| src.operand == flag) || hwreg::reads_flag(inst, flag)
+        };
+        let mut fx = Effects {
+            reads_scc: row.reads.contains(Registers::SCC) || flag(Operand::Scc),
+            writes_scc: row.writes.contains(Registers::SCC),
+            ..Effects::default()
+        };
         for (i, src) in inst.srcs().iter().enumerate() {
-            fx.read(*src, in_lanes || (!scalar && mask_source(inst.op) == Some(i)));
+            fx.read(*src, in_lanes || row.mask_source() == Some(i));
         }
         let mem = &inst.mem;
         let of_memory = [mem.addr, mem.data, mem.data1, mem.base, mem.sampler, mem.soffset, mem.saddr];
         of_memory.into_iter().flatten().for_each(|arg| fx.read(arg, false));
-        let reads_lane = matches!(inst.op, Op::V_READLANE_B32 | Op::V_READFIRSTLANE_B32);
         if let Some(dst) = inst.dst {
-            if reads_dst(inst.op) {
+            if row.has(Property::Old) {
                 fx.read(dst, in_lanes);
             }
             // Which register a relative move writes M0 says.
-            let relative = matches!(inst.op, Op::S_MOVRELD_B32 | Op::S_MOVRELD_B64);
-            if !is_source_only(inst.op) && !relative {
-                fx.write(dst, in_lanes || !scalar && !reads_lane);
+            if !row.has(Property::IndexedDestination) {
+                fx.write(dst, in_lanes || row.writes_mask());
             }
         }
         if let Some(sdst) = inst.sdst {
-            fx.write(sdst, in_lanes || !scalar);
+            // A carry.
+            fx.write(sdst, true);
         }
-        fx.special(inst);
+        fx.unnamed(inst, row);
         fx
     }
 
-    fn special(&mut self, inst: &Inst) {
-        match inst.op {
-            Op::S_CBRANCH_VCCZ | Op::S_CBRANCH_VCCNZ => self.reads.push((VCC, LANE)),
-            Op::S_SET_GPR_IDX_ON | Op::S_SET_GPR_IDX_IDX | Op::S_SET_GPR_IDX_MODE => {
-                self.reads.push((M0, LO));
-                self.writes.push((M0, LO));
+    /// Adds registers that the instruction does not name.
+    fn unnamed(&mut self, inst: &Inst, row: &Row) {
+        if row.reads.contains(Registers::VCC) || hwreg::reads_flag(inst, Operand::Vccz) {
+            self.reads.push((VCC, LANE));
+        }
+        if row.reads.contains(Registers::M0) {
+            self.reads.push((M0, LO));
+        }
+        if row.writes.contains(Registers::M0) {
+            self.writes.push((M0, LO));
+        }
+        if row.reads.contains(Registers::STACK) {
+            self.any(0, STACK_REGISTERS, row.writes.contains(Registers::STACK));
+        }
+        if row.has(Property::Mask) {
+            // Here it is read as a number as well, which does no harm.
+            if let Some(code) = fork_condition(inst).operand.scalar_code() {
+                self.reads.push((code & !1, LANE));
             }
-            Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK => {
-                self.any(0, STACK_REGISTERS, true);
-                // The condition is a mask; here it is read as a number as well, which does no harm.
-                if let Some(code) = fork_condition(inst).operand.scalar_code() {
-                    self.reads.push((code & !1, LANE));
-                }
-                self.writes.push((EXEC, LANE));
-            }
-            Op::S_CBRANCH_JOIN => {
-                self.any(0, STACK_REGISTERS, false);
-                self.writes.push((EXEC, LANE));
-            }
-            Op::S_MOVRELS_B32 | Op::S_MOVRELS_B64 => {
-                // What is read where M0 names no register.
-                self.reads.push((0, LO | HI));
-                let from = inst.src(0).operand.scalar_code().unwrap_or(0);
-                self.any(from, SGPRS.max(from | 1), false);
-            }
-            Op::S_MOVRELD_B32 | Op::S_MOVRELD_B64 => {
-                let from = inst.dst.and_then(|dst| dst.operand.scalar_code()).unwrap_or(0);
-                self.any(from, SGPRS.max(from | 1), true);
-            }
-            Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32 if super::hwreg::reads_flag(inst, Operand::Vccz) => {
-                self.reads.push((VCC, LANE));
-            }
-            op if is_exec_op(op) || is_cmpx(op) => self.writes.push((EXEC, LANE)),
-            _ => {}
+        }
+        if row.has(Property::IndexedSource) {
+            // What is read where M0 names no register.
+            self.reads.push((0, LO | HI));
+            let from = inst.src(0).operand.scalar_code().unwrap_or(0);
+            self.any(from, SGPRS.max(from | 1), false);
+        }
+        if row.has(Property::IndexedDestination) {
+            let from = inst.dst.and_then(|dst| dst.operand.scalar_code()).unwrap_or(0);
+            self.any(from, SGPRS.max(from | 1), true);
+        }
+        if row.writes.contains(Registers::EXEC) {
+            self.writes.push((EXEC, LANE));
         }
     }
 
@@ -241,155 +224,4 @@ fn parts(arg: Arg, as_mask: bool) -> Vec<(u8, View)> {
         }
     }
     parts
-}
-
-/// Whether what stands in the destination's place is read only.
-fn is_source_only(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        S_CMPK_EQ_I32
-            | S_CMPK_LG_I32
-            | S_CMPK_GT_I32
-            | S_CMPK_GE_I32
-            | S_CMPK_LT_I32
-            | S_CMPK_LE_I32
-            | S_CMPK_EQ_U32
-            | S_CMPK_LG_U32
-            | S_CMPK_GT_U32
-            | S_CMPK_GE_U32
-            | S_CMPK_LT_U32
-            | S_CMPK_LE_U32
-            | S_SETREG_B32
-            | S_SETREG_IMM32_B32
-            | S_CBRANCH_I_FORK
-    )
-}
-
-/// Whether the destination (or what stands in its place) is read as well.
-fn reads_dst(op: Op) -> bool {
-    use Op::*;
-    is_source_only(op)
-        || matches!(
-            op,
-            S_CMOV_B32
-                | S_CMOV_B64
-                | S_CMOVK_I32
-                | S_ADDK_I32
-                | S_MULK_I32
-                | S_BITSET0_B32
-                | S_BITSET0_B64
-                | S_BITSET1_B32
-                | S_BITSET1_B64
-        )
-}
-
-/// Whether SCC is read.
-fn reads_scc(inst: &Inst) -> bool {
-    use Op::*;
-    matches!(
-        inst.op,
-        S_CSELECT_B32
-            | S_CSELECT_B64
-            | S_CMOV_B32
-            | S_CMOV_B64
-            | S_CMOVK_I32
-            | S_ADDC_U32
-            | S_SUBB_U32
-            | S_CBRANCH_SCC0
-            | S_CBRANCH_SCC1
-    ) || inst.srcs().iter().any(|src| src.operand == Operand::Scc)
-        || super::hwreg::reads_flag(inst, Operand::Scc)
-}
-
-/// Whether SCC is written (docs/hardware/gcn.md section 5).
-fn writes_scc(op: Op) -> bool {
-    use Op::*;
-    is_exec_op(op)
-        || matches!(
-            op,
-            S_ADD_U32
-                | S_SUB_U32
-                | S_ADD_I32
-                | S_SUB_I32
-                | S_ADDC_U32
-                | S_SUBB_U32
-                | S_MIN_I32
-                | S_MIN_U32
-                | S_MAX_I32
-                | S_MAX_U32
-                | S_AND_B32
-                | S_AND_B64
-                | S_OR_B32
-                | S_OR_B64
-                | S_XOR_B32
-                | S_XOR_B64
-                | S_ANDN2_B32
-                | S_ANDN2_B64
-                | S_ORN2_B32
-                | S_ORN2_B64
-                | S_NAND_B32
-                | S_NAND_B64
-                | S_NOR_B32
-                | S_NOR_B64
-                | S_XNOR_B32
-                | S_XNOR_B64
-                | S_LSHL_B32
-                | S_LSHL_B64
-                | S_LSHR_B32
-                | S_LSHR_B64
-                | S_ASHR_I32
-                | S_ASHR_I64
-                | S_BFE_U32
-                | S_BFE_I32
-                | S_BFE_U64
-                | S_BFE_I64
-                | S_ABSDIFF_I32
-                | S_LSHL1_ADD_U32
-                | S_LSHL2_ADD_U32
-                | S_LSHL3_ADD_U32
-                | S_LSHL4_ADD_U32
-                | S_ADDK_I32
-                | S_NOT_B32
-                | S_NOT_B64
-                | S_WQM_B32
-                | S_WQM_B64
-                | S_BCNT0_I32_B32
-                | S_BCNT0_I32_B64
-                | S_BCNT1_I32_B32
-                | S_BCNT1_I32_B64
-                | S_QUADMASK_B32
-                | S_QUADMASK_B64
-                | S_ABS_I32
-                | S_CMP_EQ_I32
-                | S_CMP_LG_I32
-                | S_CMP_GT_I32
-                | S_CMP_GE_I32
-                | S_CMP_LT_I32
-                | S_CMP_LE_I32
-                | S_CMP_EQ_U32
-                | S_CMP_LG_U32
-                | S_CMP_GT_U32
-                | S_CMP_GE_U32
-                | S_CMP_LT_U32
-                | S_CMP_LE_U32
-                | S_BITCMP0_B32
-                | S_BITCMP1_B32
-                | S_BITCMP0_B64
-                | S_BITCMP1_B64
-                | S_CMP_EQ_U64
-                | S_CMP_LG_U64
-                | S_CMPK_EQ_I32
-                | S_CMPK_LG_I32
-                | S_CMPK_GT_I32
-                | S_CMPK_GE_I32
-                | S_CMPK_LT_I32
-                | S_CMPK_LE_I32
-                | S_CMPK_EQ_U32
-                | S_CMPK_LG_U32
-                | S_CMPK_GT_U32
-                | S_CMPK_GE_U32
-                | S_CMPK_LT_U32
-                | S_CMPK_LE_U32
-        )
 }

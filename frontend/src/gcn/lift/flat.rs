@@ -10,13 +10,10 @@ use super::access::{self, GLOBAL, Shape, Unit, access};
 use super::atomic::{self, Rmw};
 use super::emit::Emit;
 use super::scratch;
-use crate::gcn::{Format, Generation, Inst, Segment};
+use crate::gcn::{Generation, Inst, Segment};
 
 /// Emits one flat, global or scratch access; false for what is not one.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if inst.format != Format::Flat {
-        return false;
-    }
     if let Some(rmw) = atomic::memory_atomic(inst.op) {
         update(e, inst, rmw);
         return true;

@@ -26,9 +26,6 @@ use crate::gcn::{Arg, Format, Generation, Inst, Op};
 
 /// Emits one image access; false for what is not one or samples.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if inst.format != Format::Mimg {
-        return false;
-    }
     let (Some(resource), Some(shape)) = (inst.mem.base, Shape::of(inst.op)) else { return false };
     if shape.action == Action::Sizes {
         let resource = Resource::new(e, inst, resource);

@@ -11,16 +11,13 @@ use super::atomic::{self, Rmw};
 use super::emit::Emit;
 use super::gds;
 use super::slots::M0;
-use crate::gcn::{Format, Generation, Inst, Op};
+use crate::gcn::{Generation, Inst, Op};
 
 /// Bytes that an LDS address can reach.
 const LDS_BYTES: u32 = 0x1_0000;
 
 /// Emits one DS instruction; false for what is not one or cannot be.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if inst.format != Format::Ds {
-        return false;
-    }
     if let Some(shape) = access::shape(inst.op) {
         let base = address(e, inst);
         let place = place(e, inst, base, inst.mem.offset as u32, shape.unit.bytes());

@@ -65,7 +65,7 @@ mod views;
 
 use warpjit_ir::{Form, Function, Meter, Stopped};
 
-use super::Inst;
+use super::{Inst, Topic};
 use crate::code::Code;
 use crate::stage::StageLayout;
 use emit::Emit;
@@ -117,34 +117,31 @@ fn lift_plainly(code: &Code<'_>, options: &Options<'_>) -> Function {
     func
 }
 
-/// The topics: each emits its instructions and gives false for all others. What none of them takes is illegal.
-const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
-    // One a line.
-    compare::inst,
-    int::inst,
-    float::inst,
-    double::inst,
-    half::inst,
-    packed::inst,
-    convert::inst,
-    special::inst,
-    hwreg::inst,
-    export::inst,
-    interp::inst,
-    stage::inst,
-    index::inst,
-    lanes::inst,
-    buffer::inst,
-    flat::inst,
-    image::inst,
-    lds::inst,
-    smem::inst,
-    mask::inst,
-    scalar::inst,
-    scalar_bits::inst,
-];
-
-/// Emits an instruction that does not change the program counter.
+/// Emits an instruction that does not change the program counter, in the file of its topic. False if it is none of these, or illegal.
 fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    TOPICS.iter().any(|topic| topic(e, inst))
+    match inst.op.topic() {
+        Topic::Scalar => scalar::inst(e, inst),
+        Topic::ScalarBits => scalar_bits::inst(e, inst),
+        Topic::Logic => mask::inst(e, inst),
+        Topic::HardwareRegister => hwreg::inst(e, inst),
+        Topic::Control => false,
+        Topic::Message => stage::inst(e, inst),
+        Topic::ScalarMemory => smem::inst(e, inst),
+        Topic::Int => int::inst(e, inst),
+        Topic::Float => float::inst(e, inst),
+        Topic::Double => double::inst(e, inst),
+        Topic::Half => half::inst(e, inst),
+        Topic::Packed => packed::inst(e, inst),
+        Topic::Convert => convert::inst(e, inst),
+        Topic::Special => special::inst(e, inst),
+        Topic::Compare => compare::inst(e, inst),
+        Topic::Index => index::inst(e, inst),
+        Topic::Lanes => lanes::inst(e, inst),
+        Topic::Interpolation => interp::inst(e, inst),
+        Topic::Export => export::inst(e, inst),
+        Topic::Lds => lds::inst(e, inst),
+        Topic::Flat => flat::inst(e, inst),
+        Topic::Buffer => buffer::inst(e, inst),
+        Topic::Image => image::inst(e, inst),
+    }
 }

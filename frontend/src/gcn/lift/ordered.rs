@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::graph::Graph;
+use crate::gcn::row_words::Property;
+use crate::gcn::table::meaning;
 use crate::gcn::{Format, Inst};
 
 /// Addresses of image instructions that a store can reach.
@@ -46,7 +48,6 @@ pub(super) fn behind_stores(graph: &Graph) -> BTreeSet<u32> {
 
 /// Whether an instruction may store to global memory.
 fn stores(inst: &Inst) -> bool {
-    let name = inst.op.name();
-    matches!(inst.format, Format::Mubuf | Format::Mtbuf | Format::Flat | Format::Mimg | Format::Smem)
-        && (name.contains("STORE") || name.contains("ATOMIC"))
+    let row = meaning(inst.op);
+    inst.format != Format::Ds && (row.has(Property::Store) || row.has(Property::Atomic))
 }

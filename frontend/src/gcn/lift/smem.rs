@@ -8,7 +8,9 @@ use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 use super::access::{self, GLOBAL, access};
 use super::atomic;
 use super::emit::Emit;
-use crate::gcn::{Format, Generation, Inst, Op, Operand};
+use crate::gcn::row_words::Property;
+use crate::gcn::table::meaning;
+use crate::gcn::{Generation, Inst, Op, Operand};
 
 /// What a scalar memory instruction does.
 enum Kind {
@@ -37,9 +39,6 @@ fn kind(op: Op) -> Option<Kind> {
 
 /// Emits one scalar memory instruction; false for what is not one, or has to do with time.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if inst.format != Format::Smem {
-        return false;
-    }
     if let Some(rmw) = atomic::memory_atomic(inst.op) {
         update(e, inst, rmw);
         return true;
@@ -90,7 +89,6 @@ impl Place {
 }
 
 fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
-    let name = inst.op.name();
     let mut offset = e.b.i64(i64::from(inst.mem.offset) as u64);
     if let Some(soffset) = inst.mem.soffset {
         let mut value = e.read32(soffset);
@@ -99,7 +97,7 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
             value = e.shl_const(value, 2);
         }
         let mut value = e.b.convert(Opcode::Zext, value, Scalar::I64);
-        if name.starts_with("S_SCRATCH_") {
+        if meaning(inst.op).has(Property::Scratch) {
             // Scratch of a whole wave: 64 lanes to a dword.
             let scale = e.b.i64(6);
             value = drop_low(e, value);
@@ -110,7 +108,7 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
     let Some(base) = inst.mem.base else {
         return Place { address: offset, offset: None };
     };
-    if !name.starts_with("S_BUFFER_") {
+    if base.words != 4 {
         let base = e.read64(base);
         let address = e.b.iadd(base, offset);
         return Place { address: drop_low(e, address), offset: None };

@@ -8,7 +8,9 @@ use warpjit_ir::{IntCC, Opcode, Value};
 use super::super::buffer::resource_words;
 use super::super::emit::Emit;
 use super::super::format::{TexelFormat, field};
+use crate::gcn::row_words::Property;
 use crate::gcn::surface::{self, LEVEL_SHIFT, LINEAR_ALIGNED, LINEAR_GENERAL};
+use crate::gcn::table::meaning;
 use crate::gcn::texel::{IMAGE_DATA_FORMATS, IMAGE_NUMBER_FORMATS, TRIPLE_WORDS};
 use crate::gcn::{Arg, Generation, Inst};
 
@@ -119,7 +121,7 @@ impl Resource {
     /// [`texel`](crate::gcn::texel). Without a format there is nothing to access, whatever the rest says.
     pub(super) fn is_plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) -> Plain {
         let it = Resource::new(e, inst, resource);
-        let stores = inst.op.name().starts_with("IMAGE_STORE");
+        let stores = meaning(inst.op).has(Property::Store);
         let known = it.known_here(stores);
         let has = |e: &Emit<'_>, of, numbers: u64| it.known(e, of).map(|n| numbers >> n & 1 != 0);
         if has(e, DATA_FORMAT, 1) == Some(true) {
