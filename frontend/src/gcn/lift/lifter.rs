@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Meter, Stopped, Terminator, Value};
 
+use super::analysis::effects::{self, Effects, has_varying_scalar};
+use super::analysis::graph::{Graph, Node, ends_block};
+use super::analysis::ordered;
+use super::analysis::statics::MODE_SKIP;
+use super::analysis::views::{Analysis, HI, LANE, LO, Views};
 use super::control;
-use super::effects::{self, Effects, has_varying_scalar};
 use super::emit::Emit;
-use super::graph::{Graph, Node, ends_block};
-use super::hwreg;
+use super::emit::slots::{EXEC, SGPRS, Slots, VCC};
 use super::options::{Entry, Options, Register};
-use super::ordered;
-use super::slots::{EXEC, SGPRS, Slots, VCC};
-use super::stage::Places;
-use super::statics::MODE_SKIP;
-use super::views::{Analysis, HI, LANE, LO, Views};
+use super::topics::hwreg;
+use super::topics::stage::Places;
 use crate::code::Code;
 use crate::gcn::{Format, Inst, Operand};
 
@@ -47,7 +47,7 @@ pub(super) fn lift(
     }
     if options.observed {
         (0..options.sgprs.min(SGPRS.into())).for_each(|n| _ = slots.scalar(func, n as u8));
-        [VCC, VCC + 1, EXEC, EXEC + 1, super::slots::M0]
+        [VCC, VCC + 1, EXEC, EXEC + 1, super::emit::slots::M0]
             .iter()
             .for_each(|&code| _ = slots.scalar(func, code));
         (0..options.vgprs.min(256)).for_each(|n| _ = slots.vgpr(func, n as u8));
@@ -94,7 +94,7 @@ fn group_info(e: &mut Emit<'_>) -> Value {
 fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Format::{Ds, Flat, Mimg, Mtbuf, Mubuf};
     if !effects::is_vector(inst) {
-        return super::topic(e, inst);
+        return super::topics::inst(e, inst);
     }
     // One that may fault counts when it has not, and all before it do in any case. Others may set EXEC.
     let may_fault = matches!(inst.format, Ds | Flat | Mimg | Mtbuf | Mubuf);
@@ -103,7 +103,7 @@ fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     } else {
         e.count_lanes();
     }
-    let known = super::topic(e, inst);
+    let known = super::topics::inst(e, inst);
     let legal = known || control::nothing(inst);
     if may_fault && legal && !e.is_done() {
         e.count_lanes();
@@ -229,7 +229,7 @@ impl Lifter<'_, '_> {
     fn prepare(&mut self, inst: &Inst) {
         let fx = Effects::of(inst, self.e.in_lanes);
         let reads_flag = |flag: Operand| {
-            inst.srcs().iter().any(|src| src.operand == flag) || super::hwreg::reads_flag(inst, flag)
+            inst.srcs().iter().any(|src| src.operand == flag) || super::topics::hwreg::reads_flag(inst, flag)
         };
         self.e.zero_flags = [None; 2];
         for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {
@@ -261,7 +261,7 @@ impl Lifter<'_, '_> {
             }
         }
         if inst.dpp.is_some() {
-            super::lanes::prepare_dpp(&mut self.e, inst);
+            super::topics::lanes::prepare_dpp(&mut self.e, inst);
         }
     }
 

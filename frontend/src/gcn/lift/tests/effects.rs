@@ -7,9 +7,9 @@ use warpjit_ir::{Imm, Opcode};
 
 use super::illegal::words;
 use super::*;
-use crate::gcn::lift::effects::Effects;
+use crate::gcn::lift::analysis::effects::Effects;
+use crate::gcn::lift::emit::slots::{EXEC, SGPRS};
 use crate::gcn::lift::lift_plainly;
-use crate::gcn::lift::slots::{EXEC, SGPRS};
 use crate::gcn::row_words::Registers;
 use crate::gcn::table::meaning;
 use crate::gcn::{Format, Inst, Operand};
