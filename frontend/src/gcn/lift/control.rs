@@ -7,8 +7,8 @@ use super::analysis::graph::{Node, fork_works};
 use super::analysis::statics::address_behind;
 use super::analysis::views::LANE;
 use super::emit::Emit;
-use super::emit::slots::{EXEC, VCC};
 use super::lifter::Lifter;
+use super::slots::{EXEC, VCC};
 use crate::gcn::{Inst, Op};
 
 /// A condition of a branch.

@@ -7,15 +7,15 @@ use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Meter, Stopped, Te
 
 use super::analysis::effects::{self, Effects, has_varying_scalar};
 use super::analysis::graph::{Graph, Node, ends_block};
+use super::analysis::hwreg;
 use super::analysis::ordered;
+use super::analysis::stage::Places;
 use super::analysis::statics::MODE_SKIP;
 use super::analysis::views::{Analysis, HI, LANE, LO, Views};
 use super::control;
 use super::emit::Emit;
-use super::emit::slots::{EXEC, SGPRS, Slots, VCC};
 use super::options::{Entry, Options, Register};
-use super::topics::hwreg;
-use super::topics::stage::Places;
+use super::slots::{EXEC, SGPRS, Slots, VCC};
 use crate::code::Code;
 use crate::gcn::{Format, Inst, Operand};
 
@@ -47,7 +47,7 @@ pub(super) fn lift(
     }
     if options.observed {
         (0..options.sgprs.min(SGPRS.into())).for_each(|n| _ = slots.scalar(func, n as u8));
-        [VCC, VCC + 1, EXEC, EXEC + 1, super::emit::slots::M0]
+        [VCC, VCC + 1, EXEC, EXEC + 1, super::slots::M0]
             .iter()
             .for_each(|&code| _ = slots.scalar(func, code));
         (0..options.vgprs.min(256)).for_each(|n| _ = slots.vgpr(func, n as u8));
@@ -229,7 +229,8 @@ impl Lifter<'_, '_> {
     fn prepare(&mut self, inst: &Inst) {
         let fx = Effects::of(inst, self.e.in_lanes);
         let reads_flag = |flag: Operand| {
-            inst.srcs().iter().any(|src| src.operand == flag) || super::topics::hwreg::reads_flag(inst, flag)
+            inst.srcs().iter().any(|src| src.operand == flag)
+                || super::analysis::hwreg::reads_flag(inst, flag)
         };
         self.e.zero_flags = [None; 2];
         for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {

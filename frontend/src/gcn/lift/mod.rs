@@ -21,6 +21,7 @@ mod lifter;
 #[cfg(test)]
 mod memory_tests;
 mod options;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -32,11 +33,11 @@ use warpjit_ir::{Form, Function, Meter, Stopped};
 use crate::code::Code;
 use crate::stage::StageLayout;
 use analysis::graph::Graph;
+use analysis::stage::Places;
+pub use analysis::stage::check as check_stage;
 use analysis::views::Analysis;
 pub use options::{Entry, Options, Register};
 pub use topics::gds::is_used as uses_data_share;
-use topics::stage::Places;
-pub use topics::stage::check as check_stage;
 
 /// A lifted program.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 //! ([`rows`](crate::gcn::rows)), which says what it uses besides. No operation is listed here: what an operation reads
 //! and writes is said in its row.
 
+use super::hwreg;
 use super::views::{HI, LANE, LO, View};
-use crate::gcn::lift::emit::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
-use crate::gcn::lift::topics::hwreg;
+use crate::gcn::lift::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
 use crate::gcn::row_words::{Property, Registers};
 use crate::gcn::table::meaning;
 use crate::gcn::{Arg, Format, Inst, Op, Operand, Row, Topic};

@@ -12,8 +12,8 @@ use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::statics::Statics;
 use super::views::{Analysis, HI, LANE, LO, View};
 use crate::code::Code;
-use crate::gcn::lift::emit::slots::{EXEC, M0};
 use crate::gcn::lift::options::Options;
+use crate::gcn::lift::slots::{EXEC, M0};
 use crate::gcn::{Inst, Op, Operand, Segment};
 
 /// A block.

@@ -6,7 +6,10 @@
 
 pub(super) mod effects;
 pub(super) mod graph;
+pub(super) mod hwreg;
+pub(super) mod logic;
 pub(super) mod ordered;
+pub(super) mod stage;
 pub(super) mod statics;
 pub(super) mod truth;
 pub(super) mod views;

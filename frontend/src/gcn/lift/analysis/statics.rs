@@ -4,11 +4,20 @@
 use super::effects::Effects;
 use super::truth::Truths;
 use crate::code::Code;
-use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::slots::M0;
 use crate::gcn::lift::options::{Entry, Options, Register};
-use crate::gcn::lift::topics::index::IndexMode;
+use crate::gcn::lift::slots::M0;
 use crate::gcn::{Inst, Op};
+
+/// What is known of the index mode at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::gcn::lift) enum IndexMode {
+    /// It is off.
+    Off,
+    /// It is on for these operands: bits 0 to 2 are sources, bit 3 the destination.
+    On(u8),
+    /// MODE and M0 say.
+    Dynamic,
+}
 
 /// The guest address behind an instruction.
 pub(in crate::gcn::lift) fn address_behind(inst: &Inst, code: &Code<'_>) -> u64 {
@@ -127,13 +136,6 @@ pub(in crate::gcn::lift) struct Statics {
     /// M0\[15:12\]: which operands the index mode is for.
     index_operands: Option<u8>,
     truths: Truths,
-}
-
-impl Emit<'_> {
-    /// MODE at the current instruction.
-    pub(in crate::gcn::lift) fn mode(&self) -> Mode {
-        self.statics.float_mode()
-    }
 }
 
 impl Statics {
@@ -345,14 +347,14 @@ impl Statics {
     fn mode_effects(&mut self, inst: &Inst) {
         match inst.op {
             Op::S_SETREG_B32 | Op::S_SETREG_IMM32_B32 => {
-                let field = crate::gcn::lift::topics::hwreg::Field::of(inst.simm16);
-                if field.id != crate::gcn::lift::topics::hwreg::MODE {
+                let field = super::hwreg::Field::of(inst.simm16);
+                if field.id != super::hwreg::MODE {
                     return;
                 }
                 let value = match inst.op {
                     Op::S_SETREG_IMM32_B32 => inst.literal,
                     _ => {
-                        let arg = crate::gcn::lift::topics::hwreg::setreg_source(inst);
+                        let arg = super::hwreg::setreg_source(inst);
                         arg.operand.scalar_code().and_then(|code| self.constant(code))
                     }
                 };
@@ -385,9 +387,7 @@ impl Statics {
 
     fn track_m0(&mut self, inst: &Inst, fx: &Effects) {
         match inst.op {
-            Op::S_SET_GPR_IDX_ON => {
-                self.index_operands = Some(crate::gcn::lift::topics::hwreg::index_operands(inst))
-            }
+            Op::S_SET_GPR_IDX_ON => self.index_operands = Some(super::hwreg::index_operands(inst)),
             Op::S_SET_GPR_IDX_MODE => self.index_operands = Some((inst.simm16 & 15) as u8),
             Op::S_SET_GPR_IDX_IDX => {}
             _ => {

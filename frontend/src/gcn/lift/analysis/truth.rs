@@ -5,17 +5,14 @@
 //! `s_cbranch_vccnz` then decide a loop. If EXEC is known not to be empty, the branch depends on that truth value alone. The
 //! analysis runs forward, as part of [`Statics`](super::statics::Statics). The truth value has a slot of its own beside the mask.
 
-use warpjit_ir::Value;
-
 use super::effects::Effects;
-use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::slots::{EXEC, VCC};
-use crate::gcn::lift::topics::mask::{Logic, logic, logic_of};
+use super::logic::{Logic, logic_of};
+use crate::gcn::lift::slots::{EXEC, VCC};
 use crate::gcn::{Arg, Inst, Op};
 
 /// How a mask relates to its truth value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(in crate::gcn::lift) enum Kind {
     /// Every lane's bit is the truth value.
     Splat,
     /// The mask is non-empty if and only if the truth value is true.
@@ -24,14 +21,15 @@ enum Kind {
 
 /// A truth value of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Leaf {
+pub(in crate::gcn::lift) enum Leaf {
     Const(bool),
     /// In the slot of the pair.
     Pair(u8),
 }
 
+/// How a truth value comes about.
 #[derive(Clone, Copy, Debug)]
-enum Combine {
+pub(in crate::gcn::lift) enum Combine {
     Copy,
     Not,
     Select,
@@ -40,18 +38,18 @@ enum Combine {
 
 /// What the truth value of a result is made of.
 #[derive(Clone, Copy, Debug)]
-struct Derived {
-    kind: Kind,
-    how: Combine,
-    a: Leaf,
-    b: Leaf,
+pub(in crate::gcn::lift) struct Derived {
+    pub(in crate::gcn::lift) kind: Kind,
+    pub(in crate::gcn::lift) how: Combine,
+    pub(in crate::gcn::lift) a: Leaf,
+    pub(in crate::gcn::lift) b: Leaf,
 }
 
 /// What is known of an operand or result.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    truth: Option<Derived>,
-    nonempty: bool,
+pub(in crate::gcn::lift) struct Known {
+    pub(in crate::gcn::lift) truth: Option<Derived>,
+    pub(in crate::gcn::lift) nonempty: bool,
 }
 
 /// What is known of all pairs at a point of the program: sets of pairs, a bit each.
@@ -140,7 +138,7 @@ impl Truths {
     }
 
     /// Pairs that an instruction writes with what is known of them then.
-    fn results(&self, inst: &Inst) -> Vec<(u8, Known)> {
+    pub(in crate::gcn::lift) fn results(&self, inst: &Inst) -> Vec<(u8, Known)> {
         let Some(code) = inst.dst.and_then(|dst| dst.operand.scalar_code()) else { return Vec::new() };
         let code = code & !1;
         let a = self.operand(&inst.src(0));
@@ -165,7 +163,7 @@ impl Truths {
         }
     }
 
-    fn pair(&self, code: u8) -> Operand {
+    pub(in crate::gcn::lift) fn pair(&self, code: u8) -> Operand {
         let nonempty = self.nonempty & bit(code) != 0;
         let truth = match self.kind(code) {
             Some(Kind::Splat) => Some((Kind::Splat, Leaf::Pair(code & !1))),
@@ -191,8 +189,8 @@ impl Truths {
 
 /// What is known of an operand.
 #[derive(Clone, Copy)]
-struct Operand {
-    truth: Option<(Kind, Leaf)>,
+pub(in crate::gcn::lift) struct Operand {
+    pub(in crate::gcn::lift) truth: Option<(Kind, Leaf)>,
     nonempty: bool,
 }
 
@@ -220,64 +218,6 @@ fn combine(how: Combine, a: Operand, b: Operand) -> Known {
 }
 
 /// The truth value that is worth a slot: not where it can only be true.
-fn kept(known: Known) -> Option<Derived> {
+pub(in crate::gcn::lift) fn kept(known: Known) -> Option<Derived> {
     known.truth.filter(|derived| derived.kind == Kind::Splat || !known.nonempty)
-}
-
-impl Emit<'_> {
-    /// Computes the truth values of what a 64-bit instruction writes: pairs, and the value of the last one (its result).
-    pub(in crate::gcn::lift) fn truths_of(&mut self, inst: &Inst) -> (Vec<(u8, Value)>, Option<Value>) {
-        let results = self.statics.truths().results(inst);
-        let mut kept_values = Vec::new();
-        let mut last = None;
-        for (code, known) in results {
-            let value = match known.truth {
-                _ if known.nonempty && kept(known).is_none() => Some(self.b.bool(true)),
-                Some(derived) => Some(self.derived(derived)),
-                None => None,
-            };
-            if let (Some(value), Some(_)) = (value, kept(known)) {
-                kept_values.push((code, value));
-            }
-            last = value;
-        }
-        (kept_values, last)
-    }
-
-    /// Writes truth values beside their masks.
-    pub(in crate::gcn::lift) fn set_truths(&mut self, truths: Vec<(u8, Value)>) {
-        for (code, value) in truths {
-            let slot = self.slots.truth(self.core.b.func, code);
-            self.put(slot, value);
-        }
-    }
-
-    /// Whether any lane is in the mask of a pair, if that is known without looking at lanes.
-    pub(in crate::gcn::lift) fn known_any(&mut self, code: u8) -> Option<Value> {
-        let (_, leaf) = self.statics.truths().pair(code).truth?;
-        Some(self.leaf(leaf))
-    }
-
-    fn leaf(&mut self, leaf: Leaf) -> Value {
-        match leaf {
-            Leaf::Const(value) => self.b.bool(value),
-            Leaf::Pair(code) => {
-                let slot = self.slots.truth(self.core.b.func, code);
-                self.get(slot)
-            }
-        }
-    }
-
-    fn derived(&mut self, derived: Derived) -> Value {
-        let (a, b) = (self.leaf(derived.a), self.leaf(derived.b));
-        match derived.how {
-            Combine::Copy => a,
-            Combine::Not => self.b.inot(a),
-            Combine::Logic(op) => logic(self, op, a, b),
-            Combine::Select => {
-                let scc = self.scc();
-                self.blend(scc, a, b)
-            }
-        }
-    }
 }

@@ -16,8 +16,8 @@ use warpjit_ir::{Meter, Stopped};
 
 use super::effects::{Effects, is_flexible, names_exec};
 use super::graph::{Graph, Node};
-use crate::gcn::lift::emit::slots::{EXEC, SCALARS, SGPRS, VCC};
 use crate::gcn::lift::options::Options;
+use crate::gcn::lift::slots::{EXEC, SCALARS, SGPRS, VCC};
 use crate::gcn::{Inst, Op};
 
 /// A set of [`LO`], [`HI`] and [`LANE`].

@@ -8,7 +8,6 @@
 use warpjit_ir::{Imm, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::topics::lds;
 use crate::gcn::{Inst, Op};
 
 /// How wide an access is.
@@ -177,15 +176,6 @@ pub(in crate::gcn::lift) fn write_loaded(e: &mut Emit<'_>, inst: &Inst, shape: S
         }
         half => e.set_dst_half(inst, words[0], half == Half::High),
     }
-}
-
-/// Puts the dword that a load gives into LDS, each lane's at M0\[15:0\] plus the instruction's offset plus 4 times its number.
-pub(in crate::gcn::lift) fn store_to_lds(e: &mut Emit<'_>, inst: &Inst, values: &[Value]) {
-    let Some(&value) = values.first() else { return };
-    let address = lds::lane_address(e, inst.mem.offset as u32);
-    let guard = guard(e, None);
-    let value = if e.b.func.ty(value).scalar == Scalar::I64 { e.low(value) } else { value };
-    e.b.store(access(Space::Shared, 4, false, 0), address, value, Some(guard));
 }
 
 /// The loads of all parts of a unit from consecutive addresses. Where `ok` is there and does not hold, they give 0.

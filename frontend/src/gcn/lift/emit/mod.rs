@@ -21,24 +21,26 @@
 //! any mixture.
 
 pub(super) mod access;
+pub(super) mod index;
+pub(super) mod logic;
 pub(super) mod modes;
 pub(super) mod operand;
 pub(super) mod result;
-pub(super) mod slots;
+mod stage;
 
 use std::collections::BTreeSet;
 
 use warpjit_ir::lane_counts::LaneCount;
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};
 
-use self::slots::{EXEC, M0, Slots};
+use super::analysis::stage::Places;
 use super::analysis::statics::Statics;
 use super::analysis::views::{HI, LANE, LO, View, Views};
 use super::options::Options;
-use super::topics::stage::Places;
 use crate::code::Code;
 use crate::emission::{Emission, extends_emission};
 use crate::gcn::Generation;
+use crate::gcn::lift::slots::{EXEC, M0, Slots};
 
 /// What DPP does with the instruction being emitted.
 #[derive(Clone, Copy)]

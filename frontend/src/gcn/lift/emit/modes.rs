@@ -159,3 +159,10 @@ impl Emit<'_> {
         self.b.select(denormal, sign, bits)
     }
 }
+
+impl Emit<'_> {
+    /// MODE at the current instruction.
+    pub(in crate::gcn::lift) fn mode(&self) -> Mode {
+        self.statics.float_mode()
+    }
+}

@@ -134,7 +134,7 @@ impl Emit<'_> {
         if let Some(code) = arg.operand.scalar_code() {
             // Pairs are even.
             let code = if arg.words > 1 { code & !1 } else { code };
-            return self.scalar(code.saturating_add(word as u8).min(super::slots::SCALARS - 1));
+            return self.scalar(code.saturating_add(word as u8).min(crate::gcn::lift::slots::SCALARS - 1));
         }
         match arg.operand {
             Operand::Vgpr(number) => self.vgpr(u32::from(number) + word),

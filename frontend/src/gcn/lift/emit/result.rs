@@ -85,7 +85,7 @@ impl Emit<'_> {
             // that are still to be written would be lost.
             let next = values.get(word + 1).filter(|_| word % 2 == 0);
             let first = dst.operand.scalar_code().map(|code| (code & !1).saturating_add(word as u8));
-            match first.zip(next).filter(|(code, _)| *code < super::slots::SCALARS - 1) {
+            match first.zip(next).filter(|(code, _)| *code < crate::gcn::lift::slots::SCALARS - 1) {
                 Some((code, &next)) if self.b.func.ty(value).uniform && self.b.func.ty(next).uniform => {
                     self.set_scalar_pair(code, value, next);
                     word += 2;
@@ -113,7 +113,7 @@ impl Emit<'_> {
         if let Some(code) = dst.operand.scalar_code() {
             let code = if dst.words > 1 { code & !1 } else { code };
             let code = code.saturating_add(word as u8);
-            if code < super::slots::SCALARS && self.b.func.ty(value).uniform {
+            if code < crate::gcn::lift::slots::SCALARS && self.b.func.ty(value).uniform {
                 self.set_scalar(code, value);
             }
         } else if let Operand::Vgpr(number) = dst.operand {

@@ -57,7 +57,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
                 values.push(buffer.read(e, at, bytes, signed, ok));
             }
             if inst.mem.lds {
-                access::store_to_lds(e, inst, &values);
+                lds::store_to_lds(e, inst, &values);
             } else {
                 access::write_loaded(e, inst, shape, &values);
             }
@@ -125,7 +125,7 @@ fn typed(e: &mut Emit<'_>, inst: &Inst, words: [Value; 4]) -> bool {
         buffer.read(e, at, bytes, false, ok)
     });
     if inst.mem.lds {
-        access::store_to_lds(e, inst, &values);
+        lds::store_to_lds(e, inst, &values);
         return true;
     }
     if d16 && packs(inst) {

@@ -1,4 +1,4 @@
-//! Lifts exports of graphics programs: they write outputs, words of the lane's local memory ([`super::stage`]).
+//! Lifts exports of graphics programs: they write outputs, words of the lane's local memory ([`stage`](crate::gcn::lift::analysis::stage)).
 //!
 //! Channels that are not enabled stay as they were. Of a fragment only covered lanes export, also in whole-quad mode; the export with
 //! `done` and `vm` decides which pixels live.
@@ -6,7 +6,7 @@
 use warpjit_ir::{Scalar, Value};
 
 use super::half;
-use super::stage::ExportPlace;
+use crate::gcn::lift::analysis::stage::ExportPlace;
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::{Exp, Inst, Op};
 use crate::isa::Stage;

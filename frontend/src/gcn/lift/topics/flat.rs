@@ -136,7 +136,7 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
 
 fn finish_load(e: &mut Emit<'_>, inst: &Inst, shape: Shape, values: &[Value]) {
     if inst.mem.lds {
-        access::store_to_lds(e, inst, values);
+        super::lds::store_to_lds(e, inst, values);
     } else {
         access::write_loaded(e, inst, shape, values);
     }

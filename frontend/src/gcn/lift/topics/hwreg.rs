@@ -2,56 +2,13 @@
 
 use warpjit_ir::{Builtin, Value};
 
-use crate::gcn::lift::analysis::effects;
+use crate::gcn::lift::analysis::hwreg::{
+    FLAG_PLACES, Field, GPR_ALLOC, HW_ID, LDS_ALLOC, MODE, SH_MEM_BASES, STATUS, index_operands,
+    setreg_source,
+};
 use crate::gcn::lift::analysis::statics::{MODE_INDEX, MODE_SKIP};
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::{Arg, Generation, Inst, Op, Operand};
-
-/// MODE.
-pub(in crate::gcn::lift) const MODE: u32 = 1;
-const STATUS: u32 = 2;
-const HW_ID: u32 = 4;
-const GPR_ALLOC: u32 = 5;
-const LDS_ALLOC: u32 = 6;
-const SH_MEM_BASES: u32 = 15;
-
-/// Bits of STATUS: SCC, EXECZ, VCCZ.
-const FLAG_PLACES: [u32; 3] = [0, 9, 10];
-
-/// The part of a hardware register that `s_getreg` and `s_setreg` name.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::gcn::lift) struct Field {
-    pub(in crate::gcn::lift) id: u32,
-    pub(in crate::gcn::lift) offset: u32,
-    pub(in crate::gcn::lift) bits: u32,
-}
-
-impl Field {
-    pub(in crate::gcn::lift) fn of(simm16: u16) -> Field {
-        let word = u32::from(simm16);
-        Field { id: word & 63, offset: word >> 6 & 31, bits: (word >> 11) + 1 }
-    }
-
-    /// Which bits of the register these are; what would be beyond bit 31 is not there.
-    pub(in crate::gcn::lift) fn mask(self) -> u32 {
-        (((1u64 << self.bits) - 1) << self.offset) as u32
-    }
-}
-
-/// What `s_setreg_b32` writes.
-pub(in crate::gcn::lift) fn setreg_source(inst: &Inst) -> Arg {
-    let register = |arg: &&Arg| arg.operand.scalar_code().is_some();
-    inst.srcs().iter().find(register).copied().or(inst.dst).unwrap_or(inst.src(0))
-}
-
-/// Which operands `s_set_gpr_idx_on` is for.
-pub(in crate::gcn::lift) fn index_operands(inst: &Inst) -> u8 {
-    match inst.src(1).operand {
-        Operand::Int(operands) if inst.srcs().len() > 1 => operands as u8 & 15,
-        // The field of the second source holds the bits themselves.
-        _ => (inst.raw >> 8 & 15) as u8,
-    }
-}
+use crate::gcn::{Generation, Inst, Op, Operand};
 
 /// Instructions about hardware registers.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -109,7 +66,7 @@ fn set_m0(e: &mut Emit<'_>, mask: u32, value: Value) {
     let m0 = e.m0();
     let m0 = e.and_const(m0, !mask);
     let m0 = e.b.ior(m0, value);
-    e.set_scalar(crate::gcn::lift::emit::slots::M0, m0);
+    e.set_scalar(crate::gcn::lift::slots::M0, m0);
 }
 
 /// Sets the bits of MODE in `mask` to those of `value`, which has no others.
@@ -173,21 +130,4 @@ fn register(e: &mut Emit<'_>, field: Field) -> Value {
         }
         _ => e.b.i32(0),
     }
-}
-
-/// Whether the part of STATUS that an instruction reads holds SCC, EXECZ or VCCZ: these are not among its operands.
-pub(in crate::gcn::lift) fn reads_flag(inst: &Inst, flag: Operand) -> bool {
-    let field = Field::of(inst.simm16);
-    let place = match flag {
-        Operand::Scc => FLAG_PLACES[0],
-        Operand::Execz => FLAG_PLACES[1],
-        _ => FLAG_PLACES[2],
-    };
-    let reads = matches!(inst.op, Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32) && field.id == STATUS;
-    reads && field.mask() >> place & 1 != 0
-}
-
-/// Whether VSKIP leaves an instruction out where it is on.
-pub(in crate::gcn::lift) fn is_skipped(inst: &Inst) -> bool {
-    effects::is_vector(inst)
 }

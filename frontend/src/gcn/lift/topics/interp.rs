@@ -1,5 +1,5 @@
 //! Lifts interpolation of a fragment's attributes. The words P0, P10 and P20 of the lane's primitive are in its local memory
-//! ([`super::stage`]); M0, which says where hardware has them, does not count.
+//! ([`stage`](crate::gcn::lift::analysis::stage)); M0, which says where hardware has them, does not count.
 //!
 //! Our choice where documents do not say: `P10 * I + P0` and `P20 * J + D` are rounded once each (fused), as shadPS4
 //! does; those with halves in f32, and the result once more. An attribute that the launch does not give is 0.

@@ -4,13 +4,13 @@
 //! beyond it.) Accesses beyond the block's LDS or, on 1.0 to 1.2, beyond M0 read 0 and do not write (docs/hardware/gcn.md section 5,
 //! "LDS"). The same operations on GDS differ only in their addresses ([`gds`](super::gds)).
 
-use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Scalar, Space, Value};
 
 use super::atomic::{self, Rmw};
 use super::gds;
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::access::{self, Unit, access};
-use crate::gcn::lift::emit::slots::M0;
+use crate::gcn::lift::slots::M0;
 use crate::gcn::{Generation, Inst, Op};
 
 /// Bytes that an LDS address can reach.
@@ -396,4 +396,13 @@ fn source2(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
     let value = place.load(e, unit(rmw.words() as u8))[0];
     let old = update(e, inst, rmw, first, 0, (value, None));
     atomic::write_old(e, inst, old);
+}
+
+/// Puts the dword that a load gives into LDS, each lane's at M0\[15:0\] plus the instruction's offset plus 4 times its number.
+pub(in crate::gcn::lift) fn store_to_lds(e: &mut Emit<'_>, inst: &Inst, values: &[Value]) {
+    let Some(&value) = values.first() else { return };
+    let address = lane_address(e, inst.mem.offset as u32);
+    let guard = access::guard(e, None);
+    let value = if e.b.func.ty(value).scalar == Scalar::I64 { e.low(value) } else { value };
+    e.b.store(access(Space::Shared, 4, false, 0), address, value, Some(guard));
 }

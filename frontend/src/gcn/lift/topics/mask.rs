@@ -3,65 +3,12 @@
 use warpjit_ir::{IntCC, Value};
 
 use crate::gcn::lift::analysis::effects::{is_exec_op, is_flexible};
+use crate::gcn::lift::analysis::logic::logic_of;
 use crate::gcn::lift::analysis::views::{HI, LANE, LO};
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::slots::EXEC;
+use crate::gcn::lift::emit::logic::logic;
+use crate::gcn::lift::slots::EXEC;
 use crate::gcn::{Inst, Op};
-
-/// Bitwise operations of two operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::gcn::lift) enum Logic {
-    And,
-    Or,
-    Xor,
-    Andn1,
-    Andn2,
-    Orn1,
-    Orn2,
-    Nand,
-    Nor,
-    Xnor,
-}
-
-pub(in crate::gcn::lift) fn logic_of(op: Op) -> Option<Logic> {
-    Some(match op {
-        Op::S_AND_B32 | Op::S_AND_B64 | Op::S_AND_SAVEEXEC_B64 => Logic::And,
-        Op::S_OR_B32 | Op::S_OR_B64 | Op::S_OR_SAVEEXEC_B64 => Logic::Or,
-        Op::S_XOR_B32 | Op::S_XOR_B64 | Op::S_XOR_SAVEEXEC_B64 => Logic::Xor,
-        Op::S_ANDN1_SAVEEXEC_B64 | Op::S_ANDN1_WREXEC_B64 => Logic::Andn1,
-        Op::S_ANDN2_B32 | Op::S_ANDN2_B64 | Op::S_ANDN2_SAVEEXEC_B64 | Op::S_ANDN2_WREXEC_B64 => Logic::Andn2,
-        Op::S_ORN1_SAVEEXEC_B64 => Logic::Orn1,
-        Op::S_ORN2_B32 | Op::S_ORN2_B64 | Op::S_ORN2_SAVEEXEC_B64 => Logic::Orn2,
-        Op::S_NAND_B32 | Op::S_NAND_B64 | Op::S_NAND_SAVEEXEC_B64 => Logic::Nand,
-        Op::S_NOR_B32 | Op::S_NOR_B64 | Op::S_NOR_SAVEEXEC_B64 => Logic::Nor,
-        Op::S_XNOR_B32 | Op::S_XNOR_B64 | Op::S_XNOR_SAVEEXEC_B64 => Logic::Xnor,
-        _ => return None,
-    })
-}
-
-/// `a op b`, of numbers or masks.
-pub(in crate::gcn::lift) fn logic(e: &mut Emit<'_>, op: Logic, a: Value, b: Value) -> Value {
-    let (not_a, not_b) = (matches!(op, Logic::Andn1 | Logic::Orn1), matches!(op, Logic::Andn2 | Logic::Orn2));
-    let a = if not_a { e.b.inot(a) } else { a };
-    let b = if not_b { e.b.inot(b) } else { b };
-    match op {
-        Logic::And | Logic::Andn1 | Logic::Andn2 => e.b.iand(a, b),
-        Logic::Or | Logic::Orn1 | Logic::Orn2 => e.b.ior(a, b),
-        Logic::Xor => e.b.ixor(a, b),
-        Logic::Nand => {
-            let and = e.b.iand(a, b);
-            e.b.inot(and)
-        }
-        Logic::Nor => {
-            let or = e.b.ior(a, b);
-            e.b.inot(or)
-        }
-        Logic::Xnor => {
-            let xor = e.b.ixor(a, b);
-            e.b.inot(xor)
-        }
-    }
-}
 
 /// 32-bit logic and the operations that have two views.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {

@@ -2,10 +2,10 @@
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};
 
-use super::hwreg::setreg_source;
+use crate::gcn::lift::analysis::hwreg::setreg_source;
 use crate::gcn::lift::analysis::statics::address_behind;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::slots::SGPRS;
+use crate::gcn::lift::slots::SGPRS;
 use crate::gcn::{Inst, Op};
 
 /// Scalar instructions of 32 bits, and shifts of 64.
