@@ -53,7 +53,8 @@ pub fn support_table() -> String {
          hexadecimal. VOP1, VOP2 and VOPC rows have the long form (VOP3) too, where they have no constant of their \
          own; on 1.2 and 1.4 those of 32 and 16 bits have SDWA and DPP forms. On 1.4 FLAT rows are also the `global_` \
          and (but for atomics) the `scratch_` operations. What the words for operands mean is said in \
-         `frontend/src/gcn/rows/mod.rs`.\n\n",
+         `frontend/src/gcn/rows/mod.rs`. Where the code of each is: docs/add-an-instruction.md, \"How to find an \
+         instruction's code\".\n\n",
     );
     out += "All of them run, but for these, which are `illegal` when a program gets to them:\n\n";
     for (names, why) in NOT_RUN {
