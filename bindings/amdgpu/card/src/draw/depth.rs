@@ -172,6 +172,7 @@ fn depth_mode(all: u32, own: u32) -> TileMode {
         bank_height: 1 << (all >> 15 & 3),
         macro_aspect: 1 << (all >> 17 & 3),
         banks: 2 << (all >> 19 & 3),
+        samples: 1,
         thins_out: false,
     }
 }

@@ -37,8 +37,8 @@ impl Surface {
         layers: [u32; 2],
     ) -> Surface {
         let rows = (slice / u64::from(pitch.max(1))).min(1 << 15) as u32;
-        let layout =
-            Layout::Gcn(gcn::Surface { mode, pitch, slices: layers[1].max(layers[0]) + 1, pow2_pad: false });
+        let slices = layers[1].max(layers[0]) + 1;
+        let layout = Layout::Gcn(gcn::Surface { mode, pitch, slices, pow2_pad: false, sample: 0 });
         Surface::new(&view(Kind::D2Array, [pitch, rows, 1], format, layout, address), 0, layers)
     }
 
