@@ -230,6 +230,7 @@ impl Engine {
     ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.needs_checks();
+            let mut translates = memory.needs_translation();
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -241,29 +242,32 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Report::default());
                 }
-                match self.run_with(program, memory, launch, (checked, run), saved)? {
+                match self.run_with(program, memory, launch, (checked, translates, run), saved)? {
                     Some(report) => return Ok(report),
-                    // Mapping the launch's own segments made memory coarse.
-                    None => checked = true,
+                    // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
+                    None => {
+                        checked |= memory.needs_checks();
+                        translates |= memory.needs_translation();
+                    }
                 }
             }
         })
     }
 
-    /// Runs a launch with code that is `checked` or not. `None`: nothing was run, because this memory needs checked
-    /// code.
+    /// Runs a launch with code that is `checked` or not, and translates addresses or not. `None`: nothing was run, because this memory
+    /// needs other code.
     fn run_with(
         &self,
         program: &Program,
         memory: &Memory,
         launch: &Launch,
-        (checked, stage): (bool, Option<StageRun>),
+        (checked, translates, stage): (bool, bool, Option<StageRun>),
         saved: Option<&SavedLaunch>,
     ) -> Result<Option<Report>, Error> {
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
-        let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
+        let mut variant = Variant::new(&self.config, launch, translates);
         variant.checked_memory = checked;
         variant.ignored_bits = memory.ignored_bits();
         let unlimited = program.ends_within(launch.max_steps);
@@ -315,12 +319,14 @@ impl Engine {
         if !plan.segments.map(memory, warps, places, &give_up)? {
             return Ok(Some(Report { cancelled: true, ..Report::default() }));
         }
-        if memory.needs_checks() && !checked {
+        // Memory becomes coarse only while nobody uses it.
+        let used = memory.use_it();
+        if memory.needs_checks() && !checked || memory.needs_translation() && !translates {
+            drop(used);
             plan.segments.unmap(memory);
             return Ok(None);
         }
         let section = Section::enter();
-        let used = memory.use_it();
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();

@@ -193,7 +193,13 @@ impl Variant {
             },
             by_quads: !self.single,
             whole_is_slow: !self.wide_vectors(),
+            devices: self.has_devices(),
         }
+    }
+
+    /// Whether devices may answer accesses to global memory: the code is for a careful space.
+    pub(crate) fn has_devices(&self) -> bool {
+        self.checked_memory && self.translate
     }
 
     /// The same settings for one lane after another.

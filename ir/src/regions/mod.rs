@@ -70,6 +70,8 @@ pub struct RegionOptions {
     /// A chunk of that many lanes is slow, because its values do not fit the registers. Then it is used only if smaller
     /// chunks would end their regions after a few instructions.
     pub whole_is_slow: bool,
+    /// Devices may answer accesses to global memory, so each lane that loads may find something else, also at one address.
+    pub devices: bool,
 }
 
 /// A kernel in SPMD form, ready to be run by the interpreter and to be cut into regions.
@@ -406,7 +408,7 @@ impl Kernel {
         let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform)
         } else {
-            shapes::infer_uniform(&mut ssa, &known.uniform);
+            shapes::infer_uniform(&mut ssa, &known.uniform, self.options.devices);
             let Some(mask) = linearize::to_mask(&ssa) else { return Ok(None) };
             mask
         };

@@ -213,7 +213,8 @@ impl Jit {
             }
             optimize_within(&mut region, self.wide, meter)?;
             let mut after = shapes.clone();
-            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
+            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups, self.variant.has_devices())
+            {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
             }
             (piece.region, piece.shapes, piece.checks) = (region, shapes, checks);
@@ -246,7 +247,7 @@ impl Jit {
                     versions(&mut piece.region, look.whole);
                 }
             }
-            super::firsts::know(kernel, pieces);
+            super::firsts::know(kernel, pieces, self.variant.has_devices());
         }
         Ok(Some(assumptions))
     }
