@@ -342,14 +342,14 @@ fn loads_of_one() -> Vec<(Increment, Vec<u32>)> {
         Increment { program: gcn_program(&source), isa: Isa::Gcn }
     };
     let guard = "
-            v_sub_u32 v7, vcc, v0, 8
+            v_add_u32 v7, vcc, -8, v0
             v_cmp_gt_u32 vcc, 32, v7
             s_mov_b64 exec, vcc
         ";
     let source = "
             and b32 $r1 $r0 0xffff
             shl b32 $r1 $r1 0x2
-            mov b32 $r2 s[0x10]
+            mov b32 $r2 b32 s[0x10]
             add b32 $r3 b32 s[0x14] $r1
             ld b32 $r4 g14[$r2]
             mov b32 $r5 0x1

@@ -134,6 +134,7 @@ impl<'a> Lower<'a, '_> {
         let (quick, ask, end) = (self.e.block(), self.e.cold_block(), self.e.block());
         self.e.brif(beyond, (ask, &[]), (quick, &[]));
         self.e.switch_to(quick);
+        let aside = std::mem::replace(&mut self.aside, true);
         let by_lanes = match (x.data.result, x.value) {
             (Some(r), _) => self.forms.of(r) == Form::Varying,
             (None, value) => value.is_some_and(|v| !self.is_uniform(v)),
@@ -154,7 +155,6 @@ impl<'a> Lower<'a, '_> {
         };
         self.e.jump(end, parts.as_deref().unwrap_or(&[]));
         self.e.switch_to(ask);
-        let aside = std::mem::replace(&mut self.aside, true);
         let splat = self.e.splat(I64X2, one);
         let parts: Parts = (0..2 * self.groups).map(|_| splat).collect();
         self.ask_translation(translation, &parts, x.value, bits)?;

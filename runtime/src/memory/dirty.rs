@@ -190,6 +190,9 @@ impl Memory {
                 Some(last) if last.end == start => last.end = end,
                 _ => found.push(start..end),
             };
+            if range.is_empty() {
+                return Ok(found);
+            }
             // Only what is mapped is looked at: a range may be all of the space.
             let before = edit.state.buffers.range(..range.start).next_back();
             let buffers = before.into_iter().chain(edit.state.buffers.range(range.clone()));
