@@ -380,29 +380,6 @@ fn devices_answer_each_lane_at_one_address() {
     }
 }
 
-#[test]
-fn a_scalar_load_of_a_device_is_one_value_for_all() {
-    let source = "
-            s_load_dword s8, s[0:1], 0x10
-            v_lshlrev_b32 v1, 2, v0
-            v_add_u32 v4, vcc, s2, v1
-            v_mov_b32 v5, s3
-            v_addc_u32 v5, vcc, 0, v5, vcc
-            s_waitcnt lgkmcnt(0)
-            v_mov_b32 v6, s8
-            flat_store_dword v[4:5], v6
-            s_endpgm
-        ";
-    let program = Increment { program: gcn_program(source), isa: Isa::Gcn };
-    for engine in engines() {
-        let memory = Memory::new().unwrap();
-        let device = memory.map_device(None, PAGE, Arc::new(Counter::default())).unwrap();
-        let own = memory.map(Some(TARGET), PAGE, Access::ReadWrite).unwrap();
-        assert_eq!(program.run(&engine, &memory, device, own).fault, None);
-        assert_eq!(words(&memory, own), [16; THREADS as usize], "{:?}", engine.config());
-    }
-}
-
 /// Maps what is missing, a page at a time, up to an address.
 struct OnDemand {
     end: u64,
