@@ -48,11 +48,13 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Analyses the blocks of `order` (reverse postorder of all that is reachable).
-    pub(crate) fn new(func: &Function, order: &[Block], shapes: &[Option<Shape>]) -> Forms {
+    /// Analyses the blocks of `order` (reverse postorder of all that is reachable). `devices`: each lane that loads from global memory
+    /// may find something else there, also at one address.
+    pub(crate) fn new(func: &Function, order: &[Block], shapes: &[Option<Shape>], devices: bool) -> Forms {
         let mut analysis = Analysis {
             func,
             shapes,
+            devices,
             initial: initial_gets(func, order),
             forms: vec![Form::Unknown; func.values.len()],
         };
@@ -149,6 +151,7 @@ pub(crate) fn initial_gets(func: &Function, order: &[Block]) -> Vec<bool> {
 struct Analysis<'a> {
     func: &'a Function,
     shapes: &'a [Option<Shape>],
+    devices: bool,
     initial: Vec<bool>,
     forms: Vec<Form>,
 }
@@ -194,10 +197,11 @@ impl Analysis<'_> {
             op if op.differs_by_lane() => Form::Varying,
             Opcode::Const | Opcode::Any => Form::Uniform,
             Opcode::Load => match data.imm {
+                Imm::Mem(m) if self.devices && matches!(m.space, Space::Global(_)) => Form::Varying,
                 Imm::Mem(m) if m.space != Space::Local && uniform(&data.args[..1]) => Form::Uniform,
                 _ => Form::Varying,
             },
-            op if op.is_translation() && uniform(&data.args[..1]) => Form::Uniform,
+            op if op.is_translation() && uniform(&data.args[..1]) && !self.devices => Form::Uniform,
             op if !op.is_pure() => Form::Varying,
             _ if uniform(&data.args) => Form::Uniform,
             _ if ty.scalar != Scalar::I32 => Form::Varying,

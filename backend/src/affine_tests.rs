@@ -57,7 +57,7 @@ fn forms_of_addresses() {
     warpjit_ir::verify::verify(&func).expect("valid");
     let shapes = [Some(Shape::Affine(1)), Some(Shape::Uniform), None, Some(Shape::Packed(1))];
     let order = [Block::new(0), Block::new(1), Block::new(2)];
-    let forms = Forms::new(&func, &order, &shapes);
+    let forms = Forms::new(&func, &order, &shapes, false);
     // The text's numbers, in the order in which values are made.
     let affine = |stride| Form::Affine { stride, packed: false };
     let wanted = [

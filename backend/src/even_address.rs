@@ -66,10 +66,14 @@ pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
     (is_even(mem.bytes, step) || is_descending(mem.bytes, step)) && step % i64::from(mem.align.max(1)) == 0
 }
 
-/// `Some` if the access is contiguous, or with `apart` if it has any supported stride.
-fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Option<()> {
-    let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
-    if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 {
+/// `Some` if the access is contiguous, or with `apart` if it has any supported stride. `fused`: the operation is a translation of an
+/// access behind it.
+fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool, fused: bool) -> Option<()> {
+    let Imm::Mem(mem) = data.imm else { return None };
+    if !(matches!(data.op, Opcode::Load | Opcode::Store) || fused)
+        || !matches!(mem.space, Space::Global(_))
+        || mem.bytes < 4
+    {
         return None;
     }
     let step = step_of(f, forms, data.args[0])?;
@@ -142,8 +146,8 @@ pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Optio
 
 /// For each value: whether only addresses of contiguous accesses use it. Such values are not computed at their
 /// definition but at the access. With `words`, the same holds for addresses with one varying 32-bit value
-/// ([`access_word`]) and for strided accesses.
-pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool> {
+/// ([`access_word`]) and for strided accesses. `fused`: translations that are done where their access is.
+pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bool]) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
             let v = Value::new(n);
@@ -157,7 +161,8 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool
     for block in &f.blocks {
         for &inst in &block.insts {
             let data = f.inst(inst);
-            let address = access_step(data, forms, f, words).is_some()
+            let is_fused = data.op.is_translation() && fused.get(inst.index()) == Some(&true);
+            let address = access_step(data, forms, f, words, is_fused).is_some()
                 || words && access_word(data, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);

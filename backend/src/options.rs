@@ -153,6 +153,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether devices may answer accesses to global memory, so that each lane that loads may find something else, also at one address.
+    /// That is so where translations check addresses.
+    pub fn has_devices(&self) -> bool {
+        self.checked_memory && self.translated
+    }
+
     /// Chunks of two groups, unchecked memory, nothing known of slots.
     pub fn new(target: Target) -> Options {
         Options {

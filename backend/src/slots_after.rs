@@ -15,15 +15,16 @@ use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 /// exit; `None` if no pattern is known. `before` are the patterns at entry.
 ///
 /// The result holds if all lanes of a chunk (of `groups` times four lanes) are active, or may be written as if they
-/// were.
+/// were. `devices`: [`crate::Options::has_devices`] of the region.
 pub fn slots_after(
     func: &Function,
     before: &[Option<SlotShape>],
     groups: u8,
+    devices: bool,
 ) -> Vec<(Slot, Option<SlotShape>)> {
     let order = Order::new(func);
     let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|known| known.shape)).collect();
-    let forms = Forms::new(func, &order.blocks, &shapes);
+    let forms = Forms::new(func, &order.blocks, &shapes, devices);
     let chunk_lanes = u32::from(groups) * 4;
     let of_slots: Vec<Option<i32>> =
         before.iter().map(|known| known.and_then(|known| known.apart_in(chunk_lanes))).collect();
@@ -79,11 +80,11 @@ pub struct SlotUses {
     pub read_whole: Vec<Slot>,
 }
 
-/// Finds how a region (in mask form) uses slots. `before` are the lane patterns at entry.
-pub fn slot_uses(func: &Function, before: &[Option<SlotShape>]) -> SlotUses {
+/// Finds how a region (in mask form) uses slots. `before` are the lane patterns at entry; `devices` as in [`slots_after`].
+pub fn slot_uses(func: &Function, before: &[Option<SlotShape>], devices: bool) -> SlotUses {
     let order = Order::new(func);
     let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|known| known.shape)).collect();
-    let forms = Forms::new(func, &order.blocks, &shapes);
+    let forms = Forms::new(func, &order.blocks, &shapes, devices);
     let even = |v: Value| matches!(forms.of(v), Form::Uniform | Form::Affine { .. });
     let mut uses = SlotUses::default();
     for &block in &order.blocks {

@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let memory = engine.memory()?;
     let card = Arc::new(Card::default());
     let registers = memory.map_device(Some(0xf000_0000), PAGE_BYTES, card.clone())?;
-    memory.set_pager(Some(Arc::new(OnDemand)));
+    memory.set_pager(Some(Arc::new(OnDemand)))?;
 
     let out = 0x20_0000;
     let launch = Launch::default()

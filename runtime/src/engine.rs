@@ -256,6 +256,7 @@ impl Engine {
         let Task { program, memory, .. } = *task;
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.needs_checks();
+            let mut translates = memory.needs_translation();
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -267,24 +268,32 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Some(Report::default()));
                 }
-                match self.run_with(task, checked, run)? {
+                match self.run_with(task, (checked, translates), run)? {
                     Ran::Whole(report) => return Ok(Some(*report)),
                     Ran::Waits => return Ok(None),
-                    // Mapping the launch's own segments made memory coarse.
-                    Ran::NeedsChecks => checked = true,
+                    // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
+                    Ran::NeedsOtherCode => {
+                        checked |= memory.needs_checks();
+                        translates |= memory.needs_translation();
+                    }
                 }
             }
         })
     }
 
-    /// Runs a launch with code that is `checked` or not.
-    fn run_with(&self, task: &Task<'_>, checked: bool, stage: Option<StageRun>) -> Result<Ran, Error> {
+    /// Runs a launch with code that is `checked` or not, and translates addresses or not.
+    fn run_with(
+        &self,
+        task: &Task<'_>,
+        (checked, translates): (bool, bool),
+        stage: Option<StageRun>,
+    ) -> Result<Ran, Error> {
         let Task { program, memory, launch, saved, waits } = *task;
         let cancelled = || Ran::Whole(Box::new(Report { cancelled: true, ..Report::default() }));
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
-        let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
+        let mut variant = Variant::new(&self.config, launch, translates);
         variant.checked_memory = checked;
         variant.ignored_bits = memory.ignored_bits();
         let unlimited = program.ends_within(launch.max_steps);
@@ -336,12 +345,14 @@ impl Engine {
         if !plan.segments.map(memory, warps, places, &|| !waits || is_cancelled())? {
             return Ok(if is_cancelled() { cancelled() } else { Ran::Waits });
         }
-        if memory.needs_checks() && !checked {
+        // Memory becomes coarse only while nobody uses it.
+        let used = memory.use_it();
+        if memory.needs_checks() && !checked || memory.needs_translation() && !translates {
+            drop(used);
             plan.segments.unmap(memory);
-            return Ok(Ran::NeedsChecks);
+            return Ok(Ran::NeedsOtherCode);
         }
         let section = Section::enter();
-        let used = memory.use_it();
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
@@ -455,8 +466,8 @@ enum Ran {
     Whole(Box<Report>),
     /// It has not: another launch has the addresses of its segments.
     Waits,
-    /// It has not: this memory needs checked code.
-    NeedsChecks,
+    /// It has not: this memory needs other code.
+    NeedsOtherCode,
 }
 
 /// What the parts of a launch that have run did, put together.

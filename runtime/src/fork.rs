@@ -169,6 +169,11 @@ impl<T> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
+    /// The value, which nobody else can name.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Locks it. Ignores whether a thread panicked while it held the lock.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {

@@ -81,7 +81,13 @@ impl Variant {
                 limits => limits,
             },
             by_quads: !self.single,
+            devices: self.has_devices(),
         }
+    }
+
+    /// Whether devices may answer accesses to global memory: the code is for a careful space.
+    pub(crate) fn has_devices(&self) -> bool {
+        self.checked_memory && self.translate
     }
 
     /// The same settings for one lane after another.

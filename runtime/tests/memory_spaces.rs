@@ -300,6 +300,86 @@ fn devices_answer_each_lane_once() {
     }
 }
 
+/// Gives each load another number.
+#[derive(Default)]
+struct Counter(AtomicU32);
+
+impl Device for Counter {
+    fn load(&self, offset: u64, _: u8) -> u64 {
+        offset + u64::from(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+
+    fn store(&self, offset: u64, _: u8, value: u64) {
+        self.0.fetch_add((offset + value) as u32, Ordering::SeqCst);
+    }
+}
+
+/// Programs that load one word in all threads, and store the number that each of them gets: with vector code, with vector code under a
+/// condition that threads 8 to 39 fulfil.
+fn loads_of_one() -> Vec<(Increment, Vec<u32>)> {
+    let all: Vec<u32> = (0..THREADS).map(|thread| 1 + thread).collect();
+    let some: Vec<u32> =
+        (0..THREADS).map(|thread| if (8..40).contains(&thread) { thread - 7 } else { 0 }).collect();
+    let gcn = |guard: &str| {
+        let source = format!(
+            "
+            v_lshlrev_b32 v1, 2, v0
+            v_add_u32 v4, vcc, s2, v1
+            v_mov_b32 v5, s3
+            v_addc_u32 v5, vcc, 0, v5, vcc
+            v_mov_b32 v2, s0
+            v_mov_b32 v3, s1
+            v_mov_b32 v6, -1
+            {guard}
+            flat_load_dword v6, v[2:3]
+            s_waitcnt vmcnt(0) lgkmcnt(0)
+            s_mov_b64 exec, -1
+            v_add_u32 v6, vcc, 1, v6
+            flat_store_dword v[4:5], v6
+            s_endpgm
+        "
+        );
+        Increment { program: gcn_program(&source), isa: Isa::Gcn }
+    };
+    let guard = "
+            v_add_u32 v7, vcc, -8, v0
+            v_cmp_gt_u32 vcc, 32, v7
+            s_mov_b64 exec, vcc
+        ";
+    let source = "
+            and b32 $r1 $r0 0xffff
+            shl b32 $r1 $r1 0x2
+            mov b32 $r2 b32 s[0x10]
+            add b32 $r3 b32 s[0x14] $r1
+            ld b32 $r4 g14[$r2]
+            mov b32 $r5 0x1
+            add b32 $r4 $r4 $r5
+            exit st b32 g14[$r3] $r4
+        ";
+    let code = tesla::assemble(source, Target::compute(Chip::G80)).unwrap().code;
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).registers(Some(8));
+    let tesla = Increment { program: Program::load(&code, &options).unwrap(), isa: Isa::Tesla };
+    vec![(gcn(""), all.clone()), (gcn(guard), some), (tesla, all)]
+}
+
+#[test]
+fn devices_answer_each_lane_at_one_address() {
+    for (program, expected) in loads_of_one() {
+        for engine in engines() {
+            let memory = Memory::new().unwrap();
+            let device = memory.map_device(None, PAGE, Arc::new(Counter::default())).unwrap();
+            let own = memory.map(Some(TARGET), PAGE, Access::ReadWrite).unwrap();
+            assert_eq!(program.run(&engine, &memory, device, own).fault, None);
+            assert_eq!(words(&memory, own), expected, "{:?}", engine.config());
+            // Memory is the same for all.
+            memory.store(own, 4, 5).unwrap();
+            assert_eq!(program.run(&engine, &memory, own, own + 2048).fault, None);
+            let same: Vec<u32> = expected.iter().map(|&n| if n == 0 { 0 } else { 6 }).collect();
+            assert_eq!(words(&memory, own + 2048), same);
+        }
+    }
+}
+
 /// Maps what is missing, a page at a time, up to an address.
 struct OnDemand {
     end: u64,
@@ -326,7 +406,7 @@ fn pagers_mend_accesses_which_go_on() {
         for engine in engines() {
             let memory = Memory::new().unwrap();
             let pager = Arc::new(OnDemand { end: TARGET + PAGE, faults: AtomicU32::new(0) });
-            memory.set_pager(Some(pager.clone()));
+            memory.set_pager(Some(pager.clone())).unwrap();
             // Across two pages, both to be mapped; then one to be mapped, and to be made writable.
             assert_eq!(increment.run(&engine, &memory, SOURCE + 4000, TARGET).fault, None);
             assert!(words(&memory, TARGET).iter().all(|&word| word == 1));
@@ -335,7 +415,7 @@ fn pagers_mend_accesses_which_go_on() {
             assert_eq!(pager.faults.swap(0, Ordering::SeqCst), 0);
             let fault = increment.run(&engine, &memory, SOURCE, TARGET + PAGE).fault.unwrap();
             assert_eq!((fault.kind, fault.address), (FaultKind::Memory, Some(TARGET + PAGE)));
-            memory.set_pager(None);
+            memory.set_pager(None).unwrap();
             let fault = increment.run(&engine, &memory, SOURCE + 2 * PAGE, TARGET).fault.unwrap();
             assert_eq!(fault.address, Some(SOURCE + 2 * PAGE));
         }
@@ -356,7 +436,7 @@ fn a_pager_that_lies_makes_no_endless_loop() {
     for increment in Increment::all() {
         for engine in engines() {
             let memory = Memory::new().unwrap();
-            memory.set_pager(Some(Arc::new(Liar)));
+            memory.set_pager(Some(Arc::new(Liar))).unwrap();
             let fault = increment.run(&engine, &memory, SOURCE, TARGET).fault.unwrap();
             assert_eq!((fault.kind, fault.address), (FaultKind::Memory, Some(SOURCE)));
         }
@@ -695,6 +775,44 @@ fn memory_that_vanishes_is_a_fault() {
             let fault = running.join().unwrap().fault.unwrap();
             assert_eq!((fault.kind, fault.address), (FaultKind::Memory, Some(at)));
         });
+    }
+}
+
+/// The system refuses an access that the table of pages allows, to memory that is not where its address says.
+#[test]
+fn faults_elsewhere_have_their_guest_address() {
+    let increment = Increment::gcn();
+    for engine in engines() {
+        for at in [SOURCE, 0x1234_5000_0000] {
+            let memory = Memory::new().unwrap();
+            memory.map(Some(TARGET), PAGE, Access::ReadWrite).unwrap();
+            // A page of a file that becomes shorter.
+            let file = rustix::fs::memfd_create("warpjit-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            rustix::fs::ftruncate(&file, 2 * PAGE).unwrap();
+            memory
+                .map_file(Some(at), file.as_fd(), 0, 2 * PAGE, Access::ReadWrite, FileSharing::Shared)
+                .unwrap();
+            assert_eq!(increment.run(&engine, &memory, at + PAGE, TARGET).fault, None);
+            rustix::fs::ftruncate(&file, PAGE).unwrap();
+            let fault = increment.run(&engine, &memory, at + PAGE - 16, TARGET).fault.unwrap();
+            assert_eq!((fault.kind, fault.address, fault.lane), (FaultKind::Memory, Some(at + PAGE), 4));
+            // Private memory of the host that goes.
+            let (private, rights) =
+                (rustix::mm::MapFlags::PRIVATE, rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE);
+            // SAFETY: a new mapping. What is gone is no more accessed than the system allows.
+            unsafe {
+                let host =
+                    rustix::mm::mmap_anonymous(std::ptr::null_mut(), 2 * PAGE as usize, rights, private);
+                let (host, own) = (host.unwrap(), at + 16 * PAGE);
+                memory.map_host(Some(own), host.cast(), 2 * PAGE, Access::ReadWrite).unwrap();
+                assert_eq!(increment.run(&engine, &memory, own, TARGET).fault, None);
+                let none = rustix::mm::MprotectFlags::empty();
+                rustix::mm::mprotect(host.wrapping_byte_add(PAGE as usize), PAGE as usize, none).unwrap();
+                let fault = increment.run(&engine, &memory, own + PAGE, TARGET).fault.unwrap();
+                assert_eq!((fault.kind, fault.address), (FaultKind::Memory, Some(own + PAGE)));
+                rustix::mm::munmap(host, 2 * PAGE as usize).unwrap();
+            }
+        }
     }
 }
 

@@ -3,11 +3,14 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use support::{abi, image, settings, told};
 use warpjit_ir::KernelAbi;
 use warpjit_runtime::stage::*;
 use warpjit_runtime::{
-    Config, Engine, Error, FaultKind, KernelImage, Launch, Program, QueueOptions, Report, Submission, Tier,
+    Config, Device, Engine, Error, FaultKind, KernelImage, Launch, Program, QueueOptions, Report, Submission,
+    Tier,
 };
 
 /// What reads and writes words of local memory: loads give `w` and their number, from v10 on.
@@ -152,6 +155,59 @@ fn vertices_come_from_structures_and_go_to_columns() {
     let row = |n: u32| [7, 1000 + 5 * n, 5 * n + 1, 7, u32::MAX, 0];
     let want: Vec<u32> = (0..99).flat_map(row).chain([7; 6]).collect();
     assert_eq!(got.0, want);
+}
+
+/// A device: a load gives a function of the offset, stores are added up.
+#[derive(Default)]
+struct Registers(AtomicU64);
+
+impl Device for Registers {
+    fn load(&self, offset: u64, _: u8) -> u64 {
+        1000 + offset
+    }
+
+    fn store(&self, offset: u64, _: u8, value: u64) {
+        self.0.fetch_add(offset << 32 | value, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn stages_access_devices() {
+    const AT: u32 = 0x10_0000;
+    let interface = StageInterface {
+        stage: Stage::Vertex,
+        inputs: vec![input(0x10, 1, Per::Vertex)],
+        outputs: vec![output(OutputPlace::Address(0x70), 2)],
+        ..StageInterface::default()
+    };
+    let layout =
+        StageLayout { inputs: vec![area(0x50)], outputs: vec![left(0x80)], ..StageLayout::default() };
+    let mut body = Body::new();
+    let at = body.load(0x50);
+    let own = body.value(&format!("load.u32 global0[v{at}] align 4"));
+    let same = body.value(&format!("load.u32 global0[v1 + {:#x}] align 4", AT + 8));
+    body.store(0x80, own).store(0x84, same);
+    body.text += &format!("    store.u32 global0[v{at}], v{own} align 4\n");
+    let program = stage(interface, layout, &body.end());
+    let got = on_all(|engine| {
+        let memory = engine.memory().expect("memory");
+        let registers = Arc::new(Registers::default());
+        memory.map_device(Some(AT.into()), 4096, registers.clone()).expect("mapped");
+        let places: Vec<u32> = (0..64).map(|n| AT + 4 * n).collect();
+        let mut out = vec![0_u32; 128];
+        let mut batch = Batch {
+            inputs: vec![Rows::from(&places[..])],
+            outputs: vec![RowsMut::from(&mut out[..])],
+            ..Batch::new(Work::Vertices(64))
+        };
+        let report = engine.run_stage(&program, &memory, &Launch::default(), &mut batch).expect("launch");
+        assert_eq!(report.fault, None);
+        drop(batch);
+        (out, registers.0.load(Ordering::SeqCst))
+    });
+    let want: Vec<u32> = (0..64).flat_map(|n| [1000 + 4 * n, 1008]).collect();
+    let sum = (0..64).map(|n| (4 * n) << 32 | (1000 + 4 * n)).sum();
+    assert_eq!(got, (want, sum));
 }
 
 #[test]

@@ -254,11 +254,11 @@ impl<'a> Lower<'a> {
         whole: bool,
     ) -> Lower<'a> {
         let order = Order::new(f);
-        let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+        let forms = Forms::new(f, &order.blocks, &options.slot_shapes, false);
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
-        let mut address_only = address_only(f, &forms, true);
+        let mut address_only = address_only(f, &forms, true, &[]);
         let groups = usize::from(options.groups) / 4;
         let apart = distances(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(

@@ -169,6 +169,8 @@ pub(crate) struct Lower<'a, 'b> {
     hoist: Vec<bool>,
     /// Values that are computed where an access needs them ([`crate::even_address`]).
     address_only: Vec<bool>,
+    /// Translations that are done where their access is.
+    fused: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
     hoisted: HashMap<Value, Parts>,
     /// What is good to the end of the block.
@@ -258,10 +260,11 @@ impl<'a, 'b> Lower<'a, 'b> {
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
-            false => Forms::new(f, &order.blocks, &options.slot_shapes),
+            false => Forms::new(f, &order.blocks, &options.slot_shapes, options.has_devices()),
         };
         let hoist = hoisted_values(f, &order, &forms);
-        let address_only = address_only(f, &forms, false);
+        let fused = if options.single { Vec::new() } else { translate::fused(f, &order.blocks) };
+        let address_only = address_only(f, &forms, false, &fused);
         // A half to a third of the time to run, but twice the time to compile.
         let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
@@ -281,6 +284,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             values: vec![None; f.values.len()],
             hoist,
             address_only,
+            fused,
             known_bits: None,
             float_classes: None,
             nan_bits_seen: None,
@@ -625,11 +629,15 @@ impl Lower<'_, '_> {
                 self.define(r, kept);
                 Ok(())
             }
-            Opcode::Load | Opcode::Store => self.memory(data),
+            Opcode::Load | Opcode::Store => match self.translation_of(data) {
+                Some(translation) => self.translated_memory(data, translation),
+                None => self.memory(data),
+            },
             Opcode::Atomic => self.atomic(data),
             Opcode::CallDevice => self.call_device(data),
             Opcode::QuadLane => self.quad_lane(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
+            op if op.is_translation() && self.fused.get(inst.index()) == Some(&true) => Ok(()),
             op if op.is_translation() => self.translate(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),

@@ -1,19 +1,207 @@
 //! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant
 //! more, and for the others cold code asks the runtime.
 
-use warpjit_ir::{InstData, MemAccess, Opcode, Value};
+use warpjit_ir::function::ValueDef;
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{Block, Function, InstData, MemAccess, Opcode, Value};
 
+use super::memory::{Access, Address};
 use super::{Kept, Lower, Parts, malformed, result, wide};
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I32, I64, I64X2, V};
+use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::EvenAddress;
+use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
 use crate::translate::describe;
 
-impl Lower<'_, '_> {
-    /// A translation of the address of a load or store.
+/// For each operation: whether it is the translation of one access behind it, with nothing but pure operations in between. Then both are
+/// done at once, where the access is: what lies side by side is looked up as a whole.
+pub(super) fn fused(f: &Function, order: &[Block]) -> Vec<bool> {
+    let mut fused = vec![false; f.insts.len()];
+    let mut uses = vec![0_u32; f.values.len()];
+    for &block in order {
+        f.block(block).insts.iter().for_each(|&i| f.inst(i).args.iter().for_each(|v| uses[v.index()] += 1));
+        f.term(block).for_each_use(|v| uses[v.index()] += 1);
+    }
+    for &block in order {
+        let insts = &f.block(block).insts;
+        for (number, &inst) in insts.iter().enumerate() {
+            let data = f.inst(inst);
+            let Some(place) = data.result.filter(|_| data.op.is_translation()) else { continue };
+            let next = insts[number + 1..].iter().map(|&next| f.inst(next)).find(|next| !next.op.is_pure());
+            let is_its = |next: &InstData| {
+                let (access, guard) = match data.op {
+                    Opcode::TranslateLoad => (Opcode::Load, 1),
+                    _ => (Opcode::Store, 2),
+                };
+                next.op == access
+                    && next.args[0] == place
+                    && next.args[1..guard] == data.args[1..guard]
+                    && next.args.get(guard) == data.args.get(guard)
+            };
+            fused[inst.index()] = uses[place.index()] == 1 && next.is_some_and(is_its);
+        }
+    }
+    fused
+}
+
+impl<'a> Lower<'a, '_> {
+    /// The translation that is done with an access.
+    pub(super) fn translation_of(&self, data: &InstData) -> Option<&'a InstData> {
+        let ValueDef::Inst(inst) = self.f.values[data.args.first()?.index()].def else { return None };
+        (self.fused.get(inst.index()) == Some(&true)).then(|| self.f.inst(inst))
+    }
+
+    /// A load or store together with its translation. Lanes side by side are looked up as a whole, and lanes at one address, too.
+    pub(super) fn translated_memory(&mut self, data: &InstData, translation: &InstData) -> Result<(), Error> {
+        let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
+        let MemoryOperands { mem: asked, address: a, .. } = MemoryOperands::of(translation)?;
+        if !wide(self.scalar_of(a)) {
+            return Err(malformed(data));
+        }
+        let zero = self.e.imm(I32, 0);
+        let x = Access { data, mem, value, guard, address: Address::Uniform(zero), offset: 0 };
+        let offset = i64::from(asked.offset) as u64;
+        if let Some(v) = value {
+            // Made here, so that it is good behind.
+            self.parts(v)?;
+        }
+        if self.is_uniform(a) {
+            return self.translated_at_one(&x, translation, offset);
+        }
+        let parts = |l: &mut Self| -> Result<Parts, Error> {
+            let parts = l.address_parts_of(a)?;
+            Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
+        };
+        // As without a translation.
+        let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
+        let step = step_of(self.f, &self.forms, a).filter(|_| by_vectors);
+        let loaded = if step == Some(i64::from(mem.bytes)) {
+            let span = self.span(a)?;
+            let first = self.e.iadd_imm(span.first, offset);
+            let (beyond, place) = self.whole_place(&x, first);
+            let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
+            self.side_by_side(&x, place, Some(odd), |l| {
+                let parts = parts(l)?;
+                l.translated_lanes(translation, &parts)
+            })?
+        } else {
+            let parts = parts(self)?;
+            if by_vectors {
+                let (first, odd) = self.evenness(&parts, mem.bytes);
+                let (beyond, place) = self.whole_place(&x, first);
+                let odd = self.e.bor(odd, beyond);
+                self.side_by_side(&x, place, Some(odd), |l| l.translated_lanes(translation, &parts))?
+            } else {
+                let places = self.translated_lanes(translation, &parts)?;
+                self.wide_lanes(&x, &places)?
+            }
+        };
+        self.define_loaded(data, loaded)
+    }
+
+    /// Whether accesses of all lanes, side by side from an address on, need more than the table of page rights or the windows say (i8);
+    /// and where the first is found if not.
+    fn whole_place(&mut self, x: &Access<'_>, first: V) -> (V, V) {
+        self.one_place(x, first, self.lanes() as u64 * u64::from(x.mem.bytes))
+    }
+
+    /// The same for so many bytes from an address on.
+    fn one_place(&mut self, x: &Access<'_>, address: V, bytes: u64) -> (V, V) {
+        if self.options.checked_memory {
+            return (self.denied(address, x.mem, bytes, x.store()), address);
+        }
+        let (beyond, place) = self.window_place(address, bytes);
+        (self.e.icmp_imm(HostIntCC::NotEqual, beyond, 0), place)
+    }
+
+    /// An access of all lanes at one address. What the runtime answers for a lane is that lane's: a device may tell each something else.
+    fn translated_at_one(
+        &mut self,
+        x: &Access<'_>,
+        translation: &InstData,
+        offset: u64,
+    ) -> Result<(), Error> {
+        let mem = x.mem;
+        let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
+        let one = self.scalar(MemoryOperands::of(translation)?.address)?;
+        let one = self.e.iadd_imm(one, offset);
+        let bits = self.guard_bits(x.guard)?;
+        let (beyond, place) = self.one_place(x, one, mem.bytes.into());
+        let zero = self.e.imm(self.bits_type(), 0);
+        let beyond = self.e.select(beyond, bits, zero);
+        let (quick, ask, end) = (self.e.block(), self.e.cold_block(), self.e.block());
+        self.e.brif(beyond, (ask, &[]), (quick, &[]));
+        self.e.switch_to(quick);
+        let aside = std::mem::replace(&mut self.aside, true);
+        let by_lanes = match (x.data.result, x.value) {
+            (Some(r), _) => self.forms.of(r) == Form::Varying,
+            (None, value) => value.is_some_and(|v| !self.is_uniform(v)),
+        };
+        let parts = match x.value {
+            Some(_) if by_lanes => {
+                let splat = self.e.splat(I64X2, place);
+                let places: Parts = (0..2 * self.groups).map(|_| splat).collect();
+                self.wide_lanes(x, &places)?
+            }
+            _ => self.wide_uniform(x, place)?.map(|v| match by_lanes {
+                true => {
+                    let splat = self.e.splat(vector(scalar), v);
+                    vec![splat; self.part_count(scalar)].into()
+                }
+                false => Parts::from([v]),
+            }),
+        };
+        self.e.jump(end, parts.as_deref().unwrap_or(&[]));
+        self.e.switch_to(ask);
+        let splat = self.e.splat(I64X2, one);
+        let parts: Parts = (0..2 * self.groups).map(|_| splat).collect();
+        self.ask_translation(translation, &parts, x.value, bits)?;
+        let asked = match by_lanes {
+            true => {
+                let places = self.answers();
+                self.wide_lanes(x, &places)?
+            }
+            false => {
+                let place = self.answer_of_lowest(bits);
+                self.wide_uniform(x, place)?.map(|v| Parts::from([v]))
+            }
+        };
+        self.aside = aside;
+        let ty = if by_lanes { vector(scalar) } else { element(scalar) };
+        let asked: Vec<V> =
+            asked.iter().flat_map(|parts| parts.iter()).map(|&p| self.e.cast(p, ty)).collect();
+        self.e.jump(end, &asked);
+        let loaded: Parts = asked.iter().map(|_| self.e.param(end, ty)).collect();
+        self.e.switch_to(end);
+        if by_lanes {
+            return self.define_loaded(x.data, x.data.result.map(|_| loaded));
+        }
+        if let Some(r) = x.data.result {
+            let v = self.e.cast(loaded[0], element(self.scalar_of(r)));
+            self.define_scalar(r, v);
+        }
+        Ok(())
+    }
+
+    /// The runtime's answers for all lanes.
+    fn answers(&mut self) -> Parts {
+        (0..2 * self.groups)
+            .map(|n| self.e.load(I64X2, self.context, at::LANE_ADDRESSES + 16 * n as i32))
+            .collect()
+    }
+
+    /// The runtime's answer for the lowest of some lanes.
+    fn answer_of_lowest(&mut self, bits: V) -> V {
+        let lane = self.lowest_lane(bits);
+        let lane = self.e.uextend(I64, lane);
+        let at = self.e.shl(lane, 3);
+        let at = self.e.iadd(self.context, at);
+        self.e.load(I64, at, at::LANE_ADDRESSES)
+    }
+
+    /// A translation of the address of a load or store, where the access does not do it.
     pub(super) fn translate(&mut self, data: &InstData) -> Result<(), Error> {
         let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
         if !wide(self.scalar_of(address)) {
@@ -25,49 +213,50 @@ impl Lower<'_, '_> {
             // Made here, so that it is good behind.
             self.parts(v)?;
         }
-        let bits = self.guard_bits(guard)?;
-        let (cold, ask, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
-        if self.is_uniform(address) {
-            let one = self.scalar(address)?;
-            let one = self.e.iadd_imm(one, offset);
-            let place = self.e.param(end, I64);
-            let (beyond, found) = match self.options.checked_memory {
-                true => (self.beyond_pages(one, mem, value.is_some(), bits), one),
-                false => self.window_place(one, mem.bytes),
-            };
-            self.e.brif(beyond, (cold, &[]), (end, &[found]));
-            self.e.switch_to(cold);
-            self.e.brif(bits, (ask, &[]), (end, &[one]));
-            self.e.switch_to(ask);
-            let parts: Parts = if self.options.single {
-                [one].into()
-            } else {
-                let splat = self.e.splat(I64X2, one);
-                (0..2 * self.groups).map(|_| splat).collect()
-            };
-            // All have the same address, so the lowest one's answer is everybody's.
-            let lane = self.lowest_lane(bits);
-            self.ask_translation(data, &parts, value, bits)?;
-            let lane = self.e.uextend(I64, lane);
-            let at = self.e.shl(lane, 3);
-            let at = self.e.iadd(self.context, at);
-            let found = self.e.load(I64, at, at::LANE_ADDRESSES);
-            self.e.jump(end, &[found]);
-            self.e.switch_to(end);
-            if self.forms.of(r) == Form::Varying {
-                let splat = self.e.splat(I64X2, place);
-                self.define(r, Kept::Parts((0..2 * self.groups).map(|_| splat).collect()));
-            } else {
-                self.define_scalar(r, place);
-            }
+        if !(self.is_uniform(address) && self.is_uniform(r)) {
+            let parts = self.address_parts_of(address)?;
+            let parts: Parts = parts.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
+            let places = self.translated_lanes(data, &parts)?;
+            self.define(r, Kept::Parts(places));
             return Ok(());
         }
-        let parts = self.address_parts_of(address)?;
-        let parts: Parts = parts.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
+        let bits = self.guard_bits(guard)?;
+        let (cold, ask, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
+        let one = self.scalar(address)?;
+        let one = self.e.iadd_imm(one, offset);
+        let place = self.e.param(end, I64);
+        let (beyond, found) = match self.options.checked_memory {
+            true => (self.beyond_pages(one, mem, value.is_some(), bits), one),
+            false => self.window_place(one, mem.bytes.into()),
+        };
+        self.e.brif(beyond, (cold, &[]), (end, &[found]));
+        self.e.switch_to(cold);
+        self.e.brif(bits, (ask, &[]), (end, &[one]));
+        self.e.switch_to(ask);
+        let parts: Parts = if self.options.single {
+            [one].into()
+        } else {
+            let splat = self.e.splat(I64X2, one);
+            (0..2 * self.groups).map(|_| splat).collect()
+        };
+        // There is no device, or only one value is wanted: the lowest one's answer is everybody's.
+        self.ask_translation(data, &parts, value, bits)?;
+        let found = self.answer_of_lowest(bits);
+        self.e.jump(end, &[found]);
+        self.e.switch_to(end);
+        self.define_scalar(r, place);
+        Ok(())
+    }
+
+    /// Where the lanes of an access find their memory. The addresses have the access's offset.
+    fn translated_lanes(&mut self, data: &InstData, parts: &Parts) -> Result<Parts, Error> {
+        let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
+        let bits = self.guard_bits(guard)?;
+        let (cold, ask, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
         let places: Parts = parts.iter().map(|_| self.e.param(end, I64X2)).collect();
         if self.options.checked_memory {
-            let several = self.several_pages(&parts, mem, value.is_some());
-            self.e.brif(several, (cold, &[]), (end, &parts));
+            let several = self.several_pages(parts, mem, value.is_some());
+            self.e.brif(several, (cold, &[]), (end, parts));
             self.e.switch_to(cold);
             let mut beyond = self.e.imm(self.bits_type(), 0);
             for lane in 0..self.lanes() {
@@ -76,12 +265,12 @@ impl Lower<'_, '_> {
                 let own = self.beyond_pages(address, mem, value.is_some(), own);
                 beyond = self.e.bor(beyond, own);
             }
-            self.e.brif(beyond, (ask, &[]), (end, &parts));
+            self.e.brif(beyond, (ask, &[]), (end, parts));
         } else {
             let mut beyond = Vec::new();
             let mut inside = Vec::new();
             for &p in parts.iter() {
-                let (bits, place) = self.window_place(p, mem.bytes);
+                let (bits, place) = self.window_place(p, mem.bytes.into());
                 beyond.push(self.e.icmp_imm(HostIntCC::NotEqual, bits, 0));
                 inside.push(place);
             }
@@ -91,29 +280,32 @@ impl Lower<'_, '_> {
             self.e.brif(beyond, (ask, &[]), (end, &inside));
         }
         self.e.switch_to(ask);
-        self.ask_translation(data, &parts, value, bits)?;
-        let found: Vec<V> = (0..parts.len())
-            .map(|n| self.e.load(I64X2, self.context, at::LANE_ADDRESSES + 16 * n as i32))
-            .collect();
+        self.ask_translation(data, parts, value, bits)?;
+        let found = self.answers();
         self.e.jump(end, &found);
         self.e.switch_to(end);
-        self.define(r, Kept::Parts(places));
-        Ok(())
+        Ok(places)
     }
 
     /// `bits` if the table of page rights does not allow an access at an address of the window, or the address is outside; else 0.
     fn beyond_pages(&mut self, address: V, mem: MemAccess, store: bool, bits: V) -> V {
-        let high = self.e.load(I64, self.context, at::WINDOW_HIGH);
-        let last = self.e.iadd_imm(address, u64::from(mem.bytes) - 1);
-        let outside = self.e.band(last, high);
-        let outside = self.e.icmp_imm(HostIntCC::NotEqual, outside, 0);
-        // The table has an entry for any address without those bits.
-        let inside = self.e.band_not(address, high);
-        let ok = self.page_ok(inside, mem, mem.bytes.into(), store);
-        let denied = self.e.bxor_imm(ok, 1);
-        let beyond = self.e.bor(outside, denied);
+        let beyond = self.denied(address, mem, mem.bytes.into(), store);
         let zero = self.e.imm(self.bits_type(), 0);
         self.e.select(beyond, bits, zero)
+    }
+
+    /// Whether the table of page rights does not allow an access to so many bytes, less than a page, at an address of the window, or some
+    /// are outside (i8).
+    fn denied(&mut self, address: V, mem: MemAccess, bytes: u64, store: bool) -> V {
+        let high = self.e.load(I64, self.context, at::WINDOW_HIGH);
+        let last = self.e.iadd_imm(address, bytes - 1);
+        let outside = self.e.band(last, high);
+        let outside = self.e.icmp_imm(HostIntCC::NotEqual, outside, 0);
+        // The table has an entry for any address without those bits, and two more.
+        let inside = self.e.band_not(address, high);
+        let ok = self.page_ok(inside, mem, bytes, store);
+        let denied = self.e.bxor_imm(ok, 1);
+        self.e.bor(outside, denied)
     }
 
     /// Not 0 unless the accesses of all lanes are in the page of the first lane's address, and the table of page rights allows them.
@@ -139,7 +331,7 @@ impl Lower<'_, '_> {
     /// Bits that are not 0 where an access is inside neither window; and where it is found if it is inside one. Its
     /// last byte tells: what lies below a window is never mapped as far as an access is wide, and traps or is asked
     /// for.
-    fn window_place(&mut self, address: V, bytes: u8) -> (V, V) {
+    fn window_place(&mut self, address: V, bytes: u64) -> (V, V) {
         let ty = self.e.ty(address);
         let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE].map(|place| {
             let word = self.e.load(I64, self.context, place);
@@ -154,7 +346,7 @@ impl Lower<'_, '_> {
         };
         let own = self.e.band(sign, start);
         let inside = self.e.bxor(address, own);
-        let last = self.e.iadd_imm(inside, u64::from(bytes) - 1);
+        let last = self.e.iadd_imm(inside, bytes - 1);
         let more = self.e.band(sign, more);
         (self.e.band(last, high), self.e.iadd(address, more))
     }

@@ -61,6 +61,11 @@ impl Lower<'_, '_> {
                 }
             }
         };
+        self.define_loaded(data, loaded)
+    }
+
+    /// Defines what a load gives.
+    pub(super) fn define_loaded(&mut self, data: &InstData, loaded: Option<Parts>) -> Result<(), Error> {
         if let Some(parts) = loaded {
             let r = result(data)?;
             let ty = vector(self.scalar_of(r));
@@ -90,7 +95,7 @@ impl Lower<'_, '_> {
     }
 
     /// One access for all lanes.
-    fn wide_uniform(&mut self, x: &Access<'_>, address: V) -> Result<Option<V>, Error> {
+    pub(super) fn wide_uniform(&mut self, x: &Access<'_>, address: V) -> Result<Option<V>, Error> {
         let mem = x.mem;
         let ty = if mem.bytes == 8 { I64 } else { I32 };
         let active = x.guard.is_none_or(|g| self.is_active_mask(g));
@@ -146,7 +151,7 @@ impl Lower<'_, '_> {
     }
 
     /// The first lane's address, and whether the others do not follow it side by side (i8).
-    fn evenness(&mut self, addresses: &Parts, bytes: u8) -> (V, V) {
+    pub(super) fn evenness(&mut self, addresses: &Parts, bytes: u8) -> (V, V) {
         let first = self.e.extract(addresses[0], 0);
         let splat = self.e.splat(I64X2, first);
         let step = u64::from(bytes);
@@ -165,7 +170,7 @@ impl Lower<'_, '_> {
 
     /// Vectors where all lanes take part and lie side by side from `first` on, which they do unless `odd`; else lane by lane, with the
     /// addresses that `parts` makes.
-    fn side_by_side(
+    pub(super) fn side_by_side(
         &mut self,
         x: &Access<'_>,
         first: V,
@@ -222,7 +227,7 @@ impl Lower<'_, '_> {
     }
 
     /// An access for each lane.
-    fn wide_lanes(&mut self, x: &Access<'_>, addresses: &Parts) -> Result<Option<Parts>, Error> {
+    pub(super) fn wide_lanes(&mut self, x: &Access<'_>, addresses: &Parts) -> Result<Option<Parts>, Error> {
         let (mem, data) = (x.mem, x.data);
         let base = self.base(mem.space);
         let bits = self.guard_bits(x.guard)?;

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn warpjit_memory_set_pager(
     entry!({
         let user = User::new(user, drop);
         let memory = handle::get::<Space>(memory)?;
-        memory.0.set_pager(pager.map(|fault| Arc::new(OfPager { fault, user }) as Arc<dyn Pager>))
+        memory.0.set_pager(pager.map(|fault| Arc::new(OfPager { fault, user }) as Arc<dyn Pager>))?;
     })
 }
 

@@ -73,6 +73,8 @@ pub struct RegionOptions {
     pub chunks: ChunkLimits,
     /// Chunks hold whole quads. Then regions may contain operations on quads.
     pub by_quads: bool,
+    /// Devices may answer accesses to global memory, so each lane that loads may find something else, also at one address.
+    pub devices: bool,
 }
 
 /// How many lanes a chunk may have. The code generator knows ([`RegionOptions::chunks`]).
@@ -429,7 +431,7 @@ impl Kernel {
         let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform)
         } else {
-            shapes::infer_uniform(&mut ssa, &known.uniform);
+            shapes::infer_uniform(&mut ssa, &known.uniform, self.options.devices);
             let Some(mask) = linearize::to_mask(&ssa) else { return Ok(None) };
             mask
         };

@@ -9,8 +9,9 @@ use warpjit_ir_core::function::{Function, Imm, Terminator, ValueDef};
 use warpjit_ir_core::graph;
 use warpjit_ir_core::opcodes::{Opcode, Space};
 
-/// Makes the types of uniform values uniform. The slots of `uniform_slots` hold one value in all lanes of each chunk.
-pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
+/// Makes the types of uniform values uniform. The slots of `uniform_slots` hold one value in all lanes of each chunk. `devices`: each lane
+/// that loads from global memory may find something else there, also at one address.
+pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet, devices: bool) {
     let succs: Vec<Vec<usize>> = func
         .block_ids()
         .map(|b| {
@@ -77,7 +78,14 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
                         func.slots[s.index()].ty.uniform || uniform_slots.contains(s)
                     }
                     // A guarded load may not be executed at all.
-                    (Opcode::Load, Imm::Mem(m)) => args && data.args.len() == 1 && m.space != Space::Local,
+                    (Opcode::Load, Imm::Mem(m)) => {
+                        let is_one = match m.space {
+                            Space::Local => false,
+                            Space::Global(_) => !devices || func.ty(v).uniform,
+                            _ => true,
+                        };
+                        args && data.args.len() == 1 && is_one
+                    }
                     (Opcode::Splat, _) => false,
                     (op, _) if op.differs_by_lane() => false,
                     _ => args && data.op.is_pure(),

@@ -8,6 +8,7 @@
 //! Functions named `guest_*` are for launches, which use the space as long as they run ([`Memory::use_it`]). The public ones are
 //! for the host.
 
+use super::ranges::Ranged;
 use super::special::{Place, Special};
 use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_SPECIAL, PAGE_WRITE};
 use crate::vm::guarded;
@@ -95,6 +96,7 @@ impl Memory {
     /// Where an access goes, after checking the page rights.
     #[inline]
     fn find(&self, address: u64, bytes: u8, rights: u8) -> Result<Place<'_>, Denied> {
+        let address = self.seen(address);
         match self.0.space.window_page(address, bytes) {
             Some((flags, pointer)) if flags & rights == rights => Ok(Place::At(pointer)),
             _ => self.find_anywhere(address, bytes, rights),

@@ -8,6 +8,7 @@
 use super::edit::{Buffer, Edit};
 use super::reservation::Rights;
 use crate::Error;
+use std::sync::atomic::Ordering;
 
 /// Buffers of at least this size keep mappings of their own. There can be only few of them, and most of their pages may
 /// be untouched.
@@ -20,16 +21,26 @@ impl Edit<'_> {
             return Ok(());
         }
         // Launches that run use code which relies on the system, and pages of something else stay mappings of their own.
-        if self.has_others() || !self.space().is_idle() {
+        // Nobody makes an access meanwhile: it could be lost while contents are moved. Launches that begin afterwards find that memory is
+        // coarse.
+        let memory = self.memory;
+        let alone = if self.has_others() { None } else { memory.0.space.alone() };
+        let Some(_alone) = alone else {
             return Err(Error::Memory("the host has no room for more mappings".into()));
-        }
+        };
         self.unlock()?;
-        self.state.coarse = true;
+        self.set_coarse(true);
         self.state.merged = false;
         self.give_back_others(&[])?;
         // If the system refuses this now, it is tried again when the next buffer is mapped.
-        let _ = self.merge();
+        let _ = self.merge_alone();
         Ok(())
+    }
+
+    /// Says whether only the table of page rights tells what is mapped.
+    fn set_coarse(&mut self, coarse: bool) {
+        self.state.coarse = coarse;
+        self.memory.0.coarse.store(coarse, Ordering::SeqCst);
     }
 
     /// Makes all mapped or retained pages readable and writable. This never needs additional mappings.
@@ -59,13 +70,24 @@ impl Edit<'_> {
         self.space().open(first, last)
     }
 
-    /// Merges all buffers in a piece of host memory into one mapping, one buffer after another, each with the gap
-    /// before it. So the number of mappings never grows. The contents of the current buffer are saved meanwhile. A
-    /// failed merge can be repeated.
+    /// Puts all buffers into the large mappings, if that is not done yet.
     fn merge(&mut self) -> Result<(), Error> {
         if self.state.merged {
             return Ok(());
         }
+        let memory = self.memory;
+        let Some(_alone) = memory.0.space.alone() else {
+            return Err(Error::Memory(
+                "launches run in a space with too many buffers for their number".into(),
+            ));
+        };
+        self.merge_alone()
+    }
+
+    /// Merges all buffers in a piece of host memory into one mapping, one buffer after another, each with the gap
+    /// before it. So the number of mappings never grows. The contents of the current buffer are saved meanwhile. A
+    /// failed merge can be repeated. Nobody uses the space, so no store is lost meanwhile.
+    fn merge_alone(&mut self) -> Result<(), Error> {
         let covering = |(&at, buffer): (&u64, &Buffer)| self.covering(at, at + buffer.bytes);
         for (mut at, last) in self.state.buffers.iter().map(covering).collect::<Vec<_>>() {
             while at < last {
@@ -111,7 +133,7 @@ impl Edit<'_> {
         if self.state.coarse {
             self.give_back_others(&[])?;
             self.space().close()?;
-            self.state.coarse = false;
+            self.set_coarse(false);
         }
         Ok(())
     }

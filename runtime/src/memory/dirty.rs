@@ -8,6 +8,7 @@
 //! The handler may run at any store, on any thread, so it takes no lock that a thread could hold at a store. It finds spaces in a
 //! list whose entries are never freed ([`Tracked`]).
 
+use super::edit::rights_of;
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
 use crate::{Error, fork};
 use std::ops::Range;
@@ -113,27 +114,54 @@ pub(super) fn write_to_clean(address: usize) -> bool {
         // SAFETY: the thread accesses the range, so the space exists, and with it the table, which has an entry for each page.
         unsafe { &*entry.pages.load(Ordering::Acquire).wrapping_add(at / PAGE_BYTES as usize) }
     };
-    entry.locked(|| {
-        let flags = entry_of(page).load(Ordering::SeqCst);
-        if flags & PAGE_WRITE == 0 {
-            return false;
-        }
-        if flags & PAGE_CLEAN == 0 {
-            // Another thread has been here. If the page is writable already, this changes nothing.
-            return make_writable(start + page, host_page);
-        }
-        for at in (page..page + host_page).step_by(PAGE_BYTES as usize) {
+    // What is watched can be written by the host, and by launches that do not know of the watch.
+    let may_be_written = |at: usize| rights_of(entry_of(at).load(Ordering::SeqCst)) & PAGE_WRITE != 0;
+    let write = |first: usize, last: usize| {
+        for at in (first..last).step_by(PAGE_BYTES as usize) {
             entry_of(at).fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
         }
-        make_writable(start + page, host_page)
+        // If another thread has been here, and a page is writable already, this changes nothing.
+        make_writable(start + first, last - first)
+    };
+    entry.locked(|| {
+        if !may_be_written(page) {
+            return false;
+        }
+        if write(page, page + host_page) {
+            return true;
+        }
+        // The system has no room for another mapping. All pages round this one that may be written become one mapping, so that fewer
+        // are needed; they count as written.
+        let (mut first, mut last) = (page, page + host_page);
+        while first > 0 && may_be_written(first - host_page) {
+            first -= host_page;
+        }
+        while start + last < entry.end.load(Ordering::Acquire) && may_be_written(last) {
+            last += host_page;
+        }
+        write(first, last)
     })
 }
 
 /// Lets the host store to pages again.
 fn make_writable(start: usize, bytes: usize) -> bool {
     let flags = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
+    #[cfg(test)]
+    if super::reservation::refusals::check("protect guest memory").is_err() {
+        return false;
+    }
     // SAFETY: pages of guest memory that were writable before they became clean; contents stay.
     unsafe { rustix::mm::mprotect(ptr::without_provenance_mut(start), bytes, flags).is_ok() }
+}
+
+/// Takes stores away from the host; a store is made good by the handler.
+fn make_clean(place: *mut u8, bytes: usize) -> bool {
+    #[cfg(test)]
+    if super::reservation::refusals::check("protect guest memory").is_err() {
+        return false;
+    }
+    // SAFETY: pages of guest memory; contents stay.
+    unsafe { rustix::mm::mprotect(place.cast(), bytes, rustix::mm::MprotectFlags::READ).is_ok() }
 }
 
 impl Memory {
@@ -142,11 +170,11 @@ impl Memory {
     ///
     /// Stores by guests in all tiers, by texture units, and by the host through [`Memory::write`] are seen. Not seen are stores
     /// through another mapping of the same bytes (an alias, the file, the embedder's own pointer). Pages that cannot be
-    /// tracked (private host memory) count as written in each call, devices never.
+    /// tracked (private host memory) count as written in each call, devices never. Where the system has no room for the mappings that
+    /// this takes, pages count as written although they were not.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the ends are not at pages of the host, or the embedder maps the memory; [`Error::Os`] if the
-    /// system has no room for the mappings that this takes; then pages may have been reported that will be reported again.
+    /// [`Error::Memory`] if the ends are not at pages of the host, or the embedder maps the memory.
     pub fn take_dirty(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, Error> {
         // Tracking relies on the handler in all tiers.
         crate::vm::ensure_for_memory()?;
@@ -163,33 +191,43 @@ impl Memory {
                 Some(last) if last.end == start => last.end = end,
                 _ => found.push(start..end),
             };
+            if range.is_empty() {
+                return Ok(found);
+            }
+            // Only what is mapped is looked at: a range may be all of the space.
+            let before = edit.state.buffers.range(..range.start).next_back();
+            let buffers = before.into_iter().chain(edit.state.buffers.range(range.clone()));
+            let mut end = range.start;
+            let pages: Vec<(u64, u64)> = buffers
+                .map(|(&at, buffer)| {
+                    let (first, last) = edit.covering(at, at + buffer.bytes);
+                    // Two buffers may share a page.
+                    let (first, last) = (first.max(end), last.min(range.end));
+                    end = end.max(last);
+                    (first, last)
+                })
+                .filter(|(first, last)| first < last)
+                .collect();
             let space = edit.space();
             if edit.state.coarse || edit.memory.0.form.is_identity {
                 // Whatever is mapped may have been written.
-                for (&at, buffer) in edit.state.buffers.range(..range.end) {
-                    let (first, last) = edit.covering(at, at + buffer.bytes);
-                    let (first, last) = (first.max(range.start), last.min(range.end));
-                    if first < last {
-                        add(first, last);
-                    }
-                }
+                pages.iter().for_each(|&(first, last)| add(first, last));
                 return Ok(found);
             }
-            let mut result = Ok(());
-            space.each_tracked(range.start, range.end, |first, host, pages, tracked| {
+            let mut work = |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: &'static Tracked| {
                 let step = (host_page / PAGE_BYTES) as usize;
                 // Runs of pages that become clean are protected with one call.
                 let mut run: Option<(u64, u64)> = None;
-                let mut protect = |run: Option<(u64, u64)>| {
+                let protect = |run: Option<(u64, u64)>| {
                     let Some((start, end)) = run else { return };
-                    let at = host.wrapping_add((start - first) as usize).cast();
-                    let read = rustix::mm::MprotectFlags::READ;
-                    // SAFETY: pages of guest memory; a store to them is made good by the handler.
-                    if let Err(error) = unsafe { rustix::mm::mprotect(at, (end - start) as usize, read) } {
-                        result = Err(Error::os("protect guest memory", error));
-                        let unclean = |page: &AtomicU8| page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+                    let at = host.wrapping_add((start - first) as usize);
+                    if !make_clean(at, (end - start) as usize) {
+                        // Some of it may have been done. They count as written in the next call, too.
                         let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
-                        pages[index(start)..index(end)].iter().for_each(|page| _ = unclean(page));
+                        for page in &pages[index(start)..index(end)] {
+                            page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+                        }
+                        make_writable(at.addr(), (end - start) as usize);
                     }
                 };
                 tracked.locked(|| {
@@ -201,7 +239,7 @@ impl Memory {
                         if is_host {
                             add(at, at + host_page);
                         }
-                        if flags & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
+                        if rights_of(flags) & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
                             protect(run.take());
                             continue;
                         }
@@ -219,8 +257,11 @@ impl Memory {
                     }
                     protect(run.take());
                 });
-            });
-            result.map(|()| found)
+            };
+            for (first, last) in pages {
+                space.each_tracked(first, last, &mut work);
+            }
+            Ok(found)
         })
     }
 }

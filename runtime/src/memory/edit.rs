@@ -4,7 +4,7 @@ use super::parked::Parked;
 use super::reservation::{Backing, HUGE_BYTES, Rights};
 use super::room::Room;
 use super::space::{ADDRESS_BITS, Space};
-use super::special::{HostPointer, OfPager, Pager, Piece, Special, Watched, WriteWatch};
+use super::special::{HostPointer, OfPager, Pager, Piece, Special, WriteWatch};
 use super::{
     Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, PAGE_SPECIAL, PAGE_WATCHED,
     PAGE_WRITE, WINDOW_BYTES,
@@ -35,6 +35,13 @@ pub(super) enum Kind {
     Registered,
 }
 
+impl Kind {
+    /// Whether the space has mapped its pages.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Kind::Own | Kind::Shared)
+    }
+}
+
 /// What is mapped.
 #[derive(Debug)]
 pub(super) struct State {
@@ -48,6 +55,9 @@ pub(super) struct State {
     pub coarse: bool,
     /// If coarse: whether all buffers are in the large mappings.
     pub merged: bool,
+    /// In a space whose addresses are the host's: pages (first address, bytes) without rights that were unmapped while somebody used the
+    /// space. An access may still be on its way there, so nothing else of the process may come there.
+    pub left: Vec<(u64, u64)>,
 }
 
 impl State {
@@ -62,6 +72,7 @@ impl State {
             borders: 0,
             coarse: false,
             merged: false,
+            left: Vec::new(),
         }
     }
 }
@@ -73,7 +84,7 @@ pub(super) struct Edit<'a> {
 }
 
 /// The rights in a page's flags, whatever is being recorded about the page.
-fn rights_of(flags: u8) -> u8 {
+pub(super) fn rights_of(flags: u8) -> u8 {
     let watched = if flags & PAGE_WATCHED != 0 { PAGE_WRITE } else { 0 };
     flags & (PAGE_READ | PAGE_WRITE | PAGE_SPECIAL) | watched
 }
@@ -143,6 +154,15 @@ impl Edit<'_> {
                 )));
             }
         }
+        // The rights of a neighbour's pages may have been changed since.
+        for page in [first, last - self.host_page()] {
+            let is_other = rights_of(self.page_flags(page)) != access.flags();
+            if is_other && self.shared_page(address, page, page + self.host_page()) {
+                return Err(Error::Memory(format!(
+                    "buffer at {address:#x} shares the page at {page:#x} with another one, and that page has other access"
+                )));
+            }
+        }
         self.give_back_within(first, last)?;
         // The guest may have written to the rest of a neighbour's page. New pages are zero.
         for page in [first, last - self.host_page()] {
@@ -153,7 +173,11 @@ impl Edit<'_> {
             }
         }
         self.claim(address, first, last, access).inspect_err(|_| self.release(first, last))?;
-        self.set_pages(first, last, access.flags());
+        // What is recorded about a neighbour's page stays.
+        let (from, to) = self.own_pages(address, first, last);
+        if from < to {
+            self.set_pages(from, to, access.flags());
+        }
         self.add(address, Buffer { bytes, access, kind: Kind::Own }, first, last);
         Ok(address)
     }
@@ -308,8 +332,13 @@ impl Edit<'_> {
                 "{bytes:#x} bytes at {of:#x} lie in two pieces of host memory"
             )));
         }
-        if buffer.kind == Kind::Shared && !self.memory.0.form.is_identity && !self.state.coarse {
-            return self.map_backing(address, bytes, access, &Backing::Host(place.pointer));
+        // The system makes no second mapping of what is private, such as a private mapping of a file.
+        if buffer.kind == Kind::Shared
+            && !self.memory.0.form.is_identity
+            && !self.state.coarse
+            && let Ok(address) = self.map_backing(address, bytes, access, &Backing::Host(place.pointer))
+        {
+            return Ok(address);
         }
         self.map_special(address, bytes, access, Special::Host(HostPointer(place.pointer)), Some(of))
     }
@@ -391,8 +420,7 @@ impl Edit<'_> {
     pub fn watch(&mut self, range: Range<u64>, watch: Option<Arc<dyn WriteWatch>>) -> Result<(), Error> {
         let (start, end) = self.mapped_pages("watched pages", &range)?;
         let set = watch.is_some();
-        self.space()
-            .watch(Watched { start, end, watch: watch.clone().unwrap_or_else(|| Arc::new(Nobody)) }, set);
+        self.space().watch(start, end, watch);
         self.space().change_pages(start, end, |flags| {
             let _ = flags.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| match set {
                 true if now & PAGE_WRITE != 0 => Some(now & !PAGE_WRITE | PAGE_WATCHED),
@@ -552,6 +580,10 @@ impl Edit<'_> {
 
     fn forget_buffer(&mut self, address: u64, first: u64, last: u64) {
         self.state.buffers.remove(&address);
+        let (from, to) = self.own_pages(address, first, last);
+        if from < to {
+            self.space().watch(from, to, None);
+        }
         self.leave_room(first, last);
         self.release(first, last);
     }
@@ -567,8 +599,10 @@ impl Edit<'_> {
                 self.space().remove_special(address);
                 Ok(())
             }
+            // An access that has looked the page up before may still be on its way. What the system would put there next may be
+            // anybody's.
             Kind::Own | Kind::Shared if self.memory.0.form.is_identity => {
-                super::reservation::unmap_anywhere(first, last - first)
+                super::reservation::hide_anywhere(first, last - first)
             }
             Kind::Own | Kind::Shared => self.space().map(first, last - first, Rights::None),
         });
@@ -578,8 +612,21 @@ impl Edit<'_> {
             return Err(error);
         }
         self.end_aliases(aliases);
+        if self.memory.0.form.is_identity && buffer.kind.is_ours() {
+            self.state.left.push((first, last - first));
+        }
         self.forget_buffer(address, first, last);
         Ok(())
+    }
+
+    /// Gives addresses of the host back, once no access can be on its way there.
+    pub fn give_back_left(&mut self) {
+        if !self.state.left.is_empty() && self.space().is_idle() {
+            for (at, bytes) in std::mem::take(&mut self.state.left) {
+                // A failure would leak addresses, which harms nobody.
+                let _ = super::reservation::unmap_anywhere(at, bytes);
+            }
+        }
     }
 
     /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.
@@ -630,7 +677,7 @@ impl Edit<'_> {
         let (first, last) = self.covering(start, end);
         let locked: Vec<u64> = (first..last)
             .step_by(self.host_page() as usize)
-            .filter(|&page| self.page_flags(page) == PAGE_READ)
+            .filter(|&page| self.page_flags(page) == PAGE_READ && !self.is_registered(page))
             .collect();
         // Change runs of neighbouring pages with one system call.
         let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -655,6 +702,12 @@ impl Edit<'_> {
             self.become_coarse()?;
         }
         Ok(done)
+    }
+
+    /// Whether a page is the embedder's, who says what the host may do with it.
+    fn is_registered(&self, page: u64) -> bool {
+        let last = self.state.buffers.range(..=page).next_back();
+        last.is_some_and(|(_, buffer)| buffer.kind == Kind::Registered)
     }
 
     pub fn page_flags(&self, address: u64) -> u8 {
@@ -733,11 +786,4 @@ impl Edit<'_> {
             || self.memory.0.form.is_identity
             || self.memory.0.space.tracks_writes()
     }
-}
-
-/// Hears nothing.
-struct Nobody;
-
-impl WriteWatch for Nobody {
-    fn before_write(&self, _: u64) {}
 }

@@ -27,6 +27,7 @@ mod dirty;
 mod edit;
 mod options;
 mod parked;
+mod ranges;
 mod reservation;
 mod room;
 mod space;
@@ -49,6 +50,7 @@ use crate::Error;
 use crate::fork::Mutex;
 use edit::{Edit, State};
 use options::Form;
+use ranges::Ranged;
 use reservation::{Backing, Reservation, Rights};
 use space::Space;
 use special::Special;
@@ -144,6 +146,21 @@ struct Shared {
     careful: AtomicBool,
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A space of the host's own addresses has no reservation that goes with it.
+        if self.form.is_identity {
+            let state = self.state.get_mut();
+            for (&at, buffer) in state.buffers.iter().filter(|(_, buffer)| buffer.kind.is_ours()) {
+                let _ = reservation::unmap_anywhere(at, buffer.bytes.next_multiple_of(self.host_page));
+            }
+            for &(at, bytes) in &state.left {
+                let _ = reservation::unmap_anywhere(at, bytes);
+            }
+        }
+    }
+}
+
 impl Memory {
     /// Makes an empty address space of the usual form: 48-bit sign-extended addresses, with a window as large as the host
     /// allows.
@@ -210,8 +227,9 @@ impl Memory {
             return Err(Error::Memory("the embedder maps the memory of this space by itself".into()));
         }
         let mut state = self.0.state.lock();
-        let result = work(&mut Edit { memory: self, state: &mut state });
-        self.0.coarse.store(state.coarse, Ordering::Relaxed);
+        let mut edit = Edit { memory: self, state: &mut state };
+        let result = work(&mut edit);
+        edit.give_back_left();
         let unused = self.0.space.take_unused();
         drop(state);
         drop(unused);
@@ -319,11 +337,18 @@ impl Memory {
     /// Lets a function mend accesses of guests to pages that are not mapped, or that may not be written: it is called before the
     /// access becomes a fault, and may map or protect pages. `None`: nobody mends them. The space is careful from then
     /// on ([`Memory::is_careful`]).
-    pub fn set_pager(&self, pager: Option<Arc<dyn Pager>>) {
-        let _ = self.edit(|edit| {
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the embedder maps the memory by itself ([`Memory::over`]).
+    pub fn set_pager(&self, pager: Option<Arc<dyn Pager>>) -> Result<(), Error> {
+        // If it fails, the pager is dropped here, where no lock is held.
+        let kept = pager.clone();
+        let result = self.edit(|edit| {
             edit.set_pager(pager);
             Ok(())
         });
+        drop(kept);
+        result
     }
 
     /// Calls a function before the first store of a guest to each page of a mapped range; from then on the page can be
@@ -362,6 +387,20 @@ impl Memory {
         let all: Vec<_> =
             state.buffers.iter().map(|(&address, buffer)| (address, buffer.bytes, buffer.access)).collect();
         all.into_iter()
+    }
+
+    /// The same without devices.
+    ///
+    /// # Errors
+    /// If only the embedder knows what is mapped.
+    pub(crate) fn buffers_with_contents(&self) -> Result<Vec<(u64, u64, Access)>, Error> {
+        self.edit(|edit| {
+            let is_device = |at: u64| {
+                edit.space().special_at(at).is_some_and(|piece| piece.start == at && piece.is_device())
+            };
+            let all = edit.state.buffers.iter().filter(|&(&at, _)| !is_device(at));
+            Ok(all.map(|(&at, buffer)| (at, buffer.bytes, buffer.access)).collect())
+        })
     }
 
     /// Whether only the page table says what is mapped, so that compiled code must check it.
@@ -417,16 +456,48 @@ impl Memory {
         if self.store_bytes(address, data).is_ok() {
             return Ok(());
         }
-        // What follows may have to change how memory is mapped. Nobody else changes it meanwhile.
         let checked = self.check(address, data.len() as u64, PAGE_READ);
         drop(used);
-        checked.map_err(told)?;
-        self.edit(|edit| {
-            // What is mapped may have changed in between.
-            let end = self.check(address, data.len() as u64, PAGE_READ).map_err(told)?;
-            edit.unprotected(address, end, |_| self.copy_in(address, data))
-        })?
-        .map_err(told)
+        let end = checked.map_err(told)?;
+        let start = end - data.len() as u64;
+        let mut at = start;
+        while at < end {
+            let used = self.use_it();
+            let (is_device, stop) = self.stretch(at, end);
+            let part = |stop: u64| &data[(at - start) as usize..(stop - start) as usize];
+            // Devices are functions of the embedder: no lock is held.
+            if is_device {
+                self.store_bytes(at, part(stop)).map_err(told)?;
+                at = stop;
+                continue;
+            }
+            drop(used);
+            // What follows may have to change how memory is mapped. Nobody else changes it meanwhile.
+            at = self.edit(|edit| {
+                // What is mapped may have changed in between.
+                let (is_device, stop) = self.stretch(at, stop);
+                if is_device {
+                    return Ok(at);
+                }
+                self.check(at, stop - at, PAGE_READ).map_err(told)?;
+                edit.unprotected(at, stop, |_| self.copy_in(at, part(stop)))?.map_err(told)?;
+                Ok(stop)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a device is at an address, and where that ends, `end` at the latest.
+    fn stretch(&self, address: u64, end: u64) -> (bool, u64) {
+        let mut at = address;
+        while let Some(piece) = self.0.space.special_from(at).filter(|piece| piece.start < end) {
+            if piece.is_device() {
+                let here = piece.start <= address;
+                return (here, if here { Ranged::end(piece).min(end) } else { piece.start });
+            }
+            at = Ranged::end(piece);
+        }
+        (false, end)
     }
 
     /// Marks the space as in use: what it has reserved stays until the result is dropped.
@@ -462,6 +533,11 @@ impl Memory {
         self.0.space.upper_base()
     }
 
+    /// The guest address of what is so far from [`Memory::base`] on the host, if it is in neither window. The caller uses the space.
+    pub(crate) fn named(&self, base: usize, distance: u64) -> Option<u64> {
+        self.0.space.named(base, distance)
+    }
+
     /// Whether a guest address plus a 32-bit index may reach other memory of the host.
     pub fn has_near_guards(&self) -> bool {
         self.0.space.window().has_near_guards()
@@ -489,6 +565,8 @@ impl Drop for Held {
     }
 }
 
+#[cfg(test)]
+mod changes_tests;
 #[cfg(test)]
 mod refused;
 #[cfg(test)]

@@ -264,11 +264,8 @@ impl Reservation {
                     let kind = if private { MapFlags::PRIVATE } else { MapFlags::SHARED };
                     mmap(address, bytes, prot, kind | fixed, file, offset)
                 }
-                // With an old size of 0 the system makes a second mapping of shared pages. It refuses private ones.
-                Backing::Host(pointer) => {
-                    mremap_fixed(pointer.cast(), 0, bytes, MremapFlags::MAYMOVE, address)
-                        .and_then(|place| mprotect(place, bytes, rights.protect()).map(|()| place))
-                }
+                Backing::Host(pointer) => show_again(pointer, bytes, address)
+                    .and_then(|()| mprotect(address, bytes, rights.protect()).map(|()| address)),
             }
         };
         mapped.map(|_| ()).map_err(|error| Error::os("map guest memory", error))
@@ -406,6 +403,69 @@ pub fn unmap_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
         .map_err(|error| Error::os("unmap guest memory", error))
 }
 
+/// Takes all rights to such pages away. Nothing else can be mapped there until they are unmapped.
+pub fn hide_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    let place = std::ptr::without_provenance_mut(address as usize);
+    // SAFETY: the pages are the space's, so what is replaced is nobody else's.
+    unsafe { mmap_anonymous(place, bytes as usize, ProtFlags::empty(), flags) }
+        .map(|_| ())
+        .map_err(|error| Error::os("unmap guest memory", error))
+}
+
+/// Makes second mappings of shared pages of the process, in place of others.
+///
+/// # Safety
+/// `to` and so many bytes behind it are pages that may be replaced.
+unsafe fn show_again(from: *mut u8, bytes: usize, to: *mut c_void) -> rustix::io::Result<()> {
+    // One call shows what one mapping shows, and goes on in its file behind its end, whatever comes next in the process.
+    let pieces = shared_pieces(from.addr(), bytes).ok_or(rustix::io::Errno::INVAL)?;
+    let mut done = 0;
+    for piece in pieces {
+        // With an old size of 0 the system makes a second mapping of shared pages. It refuses private ones.
+        // SAFETY: as the caller promises.
+        unsafe {
+            mremap_fixed(
+                from.wrapping_add(done).cast(),
+                0,
+                piece,
+                MremapFlags::MAYMOVE,
+                to.wrapping_byte_add(done),
+            )
+        }?;
+        done += piece;
+    }
+    Ok(())
+}
+
+/// The process's mappings that a range of its addresses lies in, one after the other: how many bytes of the range are in each. `None`: some
+/// is not mapped, or not shared, or the system does not say.
+fn shared_pieces(start: usize, bytes: usize) -> Option<Vec<usize>> {
+    let end = start.checked_add(bytes)?;
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let mut pieces = Vec::new();
+    let mut at = start;
+    for line in maps.lines() {
+        // For instance: `7f1200000000-7f1200200000 rw-s 00001000 00:01 2048 /memfd:ram (deleted)`.
+        let (range, rest) = line.split_once(' ')?;
+        let (first, last) = range.split_once('-')?;
+        let [first, last] = [first, last].map(|number| usize::from_str_radix(number, 16).ok());
+        let (first, last) = (first?, last?);
+        if last <= at {
+            continue;
+        }
+        if first > at || rest.as_bytes().get(3) != Some(&b's') {
+            return None;
+        }
+        pieces.push(last.min(end) - at);
+        at = last;
+        if at >= end {
+            return Some(pieces);
+        }
+    }
+    None
+}
+
 /// System calls that a test can make fail.
 #[cfg(test)]
 pub(super) mod refusals {
@@ -427,7 +487,8 @@ pub(super) mod refusals {
         (result, NEXT.get())
     }
 
-    pub(super) fn check(what: &'static str) -> Result<(), Error> {
+    /// Fails if the test says so.
+    pub fn check(what: &'static str) -> Result<(), Error> {
         let (number, (start, end)) = (NEXT.get(), REFUSED.get());
         NEXT.set(number + 1);
         match (start..end).contains(&number) {

@@ -15,8 +15,9 @@
 
 use super::PAGE_BYTES;
 use super::dirty::Tracked;
+use super::ranges::{Ranged, Ranges};
 use super::reservation::{Backing, PageTable, Reservation, Rights};
-use super::special::{self, OfPager, Watched};
+use super::special::{self, OfPager, Watched, WriteWatch};
 use crate::Error;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
@@ -143,10 +144,8 @@ struct Outside {
     upper: Option<Arc<Region>>,
     /// Slabs by their first guest address. None is empty.
     slabs: BTreeMap<u64, Arc<Region>>,
-    /// Special ranges by their first address.
-    special: BTreeMap<u64, special::Piece>,
-    /// Watched ranges; a later one goes before an earlier one.
-    watched: Vec<Watched>,
+    special: Ranges<special::Piece>,
+    watched: Ranges<Watched>,
     pager: Option<OfPager>,
 }
 
@@ -178,13 +177,26 @@ pub(super) struct Space {
     /// Earlier values of `outside` that somebody may still use.
     #[expect(clippy::vec_box, reason = "who still uses one has a pointer to it")]
     retired: Mutex<Vec<Box<Outside>>>,
-    /// Launches and host threads that use the space now.
+    /// Launches and host threads that use the space now, and [`ALONE`].
     users: AtomicUsize,
 }
+
+/// Bit of `users`: nobody may begin to use the space.
+const ALONE: usize = 1 << (usize::BITS - 1);
 
 /// While one exists, nothing that the space has reserved is given back.
 #[derive(Debug)]
 pub(crate) struct InUse<'a>(&'a AtomicUsize);
+
+/// While one exists, nobody uses the space: who wants to waits.
+#[derive(Debug)]
+pub(super) struct Alone<'a>(&'a AtomicUsize);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_and(!ALONE, Ordering::Release);
+    }
+}
 
 impl Drop for InUse<'_> {
     #[inline]
@@ -216,12 +228,29 @@ impl Space {
     #[inline]
     pub fn use_it(&self) -> InUse<'_> {
         // Sequentially consistent with `change`: either that sees this user, or this user sees what it has made.
-        self.users.fetch_add(1, Ordering::SeqCst);
+        if self.users.fetch_add(1, Ordering::SeqCst) & ALONE != 0 {
+            self.wait_to_use();
+        }
         // What is looked up from now on is not older than what a change that has not seen this user found. (On x86-64 the addition
         // is enough.)
         #[cfg(not(target_arch = "x86_64"))]
         std::sync::atomic::fence(Ordering::SeqCst);
         InUse(&self.users)
+    }
+
+    /// Waits until the owner who changes the space is not alone any more, for a user that has been counted.
+    #[cold]
+    fn wait_to_use(&self) {
+        while self.users.load(Ordering::SeqCst) & ALONE != 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Keeps others from using the space until the result is dropped; `None` if somebody uses it now. For its owner, who changes it and
+    /// holds the lock; what it does meanwhile must not use the space.
+    pub fn alone(&self) -> Option<Alone<'_>> {
+        let was = self.users.compare_exchange(0, ALONE, Ordering::SeqCst, Ordering::SeqCst);
+        was.is_ok().then_some(Alone(&self.users))
     }
 
     /// The same, without a borrow: [`Space::end_use`] ends it.
@@ -236,7 +265,9 @@ impl Space {
 
     /// Whether nobody uses the space now, except its owner who changes it.
     pub fn is_idle(&self) -> bool {
-        self.users.load(Ordering::SeqCst) == 0
+        // While the owner is alone, who has been counted waits.
+        let users = self.users.load(Ordering::SeqCst);
+        users == 0 || users & ALONE != 0
     }
 
     fn outside(&self) -> &Outside {
@@ -262,51 +293,64 @@ impl Space {
 
     /// The special range that an address is in.
     pub fn special_at(&self, address: u64) -> Option<&special::Piece> {
-        let (_, piece) = self.outside().special.range(..=address).next_back()?;
-        (address < piece.end()).then_some(piece)
+        self.outside().special.at(address)
+    }
+
+    /// The first special range that ends behind an address.
+    pub fn special_from(&self, address: u64) -> Option<&special::Piece> {
+        self.outside().special.from(address)
     }
 
     /// Adds a special range.
     pub fn add_special(&self, piece: special::Piece) {
         let mut outside = self.outside().clone();
-        outside.special.insert(piece.start, piece);
+        outside.special.insert(piece);
         self.change(outside);
     }
 
     /// The aliases of memory in a range: where they begin and end.
     pub fn aliases_of(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
-        let all = self.outside().special.values().filter(|piece| piece.shows(first, last));
+        let all = self.outside().special.iter().filter(|piece| piece.shows(first, last));
         all.map(|piece| (piece.start, piece.end())).collect()
     }
 
     /// Removes the special range that begins at an address.
     pub fn remove_special(&self, start: u64) {
         let mut outside = self.outside().clone();
-        outside.special.remove(&start);
+        outside.special.remove(start);
         self.change(outside);
     }
 
     /// Who watches a page.
     pub fn watched_at(&self, page: u64) -> Option<&Watched> {
-        self.outside().watched.iter().find(|watched| (watched.start..watched.end).contains(&page))
+        self.outside().watched.at(page)
     }
 
-    /// Replaces what watches a range; `set`: by this, else by nothing.
-    pub fn watch(&self, new: Watched, set: bool) {
+    /// Replaces what watches a range, by nothing if there is no watch.
+    pub fn watch(&self, first: u64, last: u64, watch: Option<Arc<dyn WriteWatch>>) {
+        let overlaps = |old: &Watched| old.start < last;
+        if watch.is_none() && !self.outside().watched.from(first).is_some_and(overlaps) {
+            return;
+        }
         let mut outside = self.outside().clone();
-        let mut rest = Vec::new();
-        for old in outside.watched.drain(..) {
-            for (start, end) in [(old.start, old.end.min(new.start)), (old.start.max(new.end), old.end)] {
+        while let Some(old) = outside.watched.from(first).filter(|old| overlaps(old)).cloned() {
+            outside.watched.remove(old.start);
+            for (start, end) in [(old.start, old.end.min(first)), (old.start.max(last), old.end)] {
                 if start < end {
-                    rest.push(Watched { start, end, watch: old.watch.clone() });
+                    outside.watched.insert(Watched { start, end, watch: old.watch.clone() });
                 }
             }
         }
-        outside.watched = rest;
-        if set {
-            outside.watched.push(new);
+        if let Some(watch) = watch {
+            outside.watched.insert(Watched { start: first, end: last, watch });
         }
         self.change(outside);
+    }
+
+    /// How many ranges are watched.
+    #[cfg(test)]
+    pub fn watched_count(&self) -> usize {
+        self.outside().watched.iter().count()
     }
 
     /// The pager.
@@ -371,6 +415,22 @@ impl Space {
     /// The host address of the upper window's start, while there is memory in it.
     pub fn upper_base(&self) -> Option<*mut u8> {
         self.outside().upper.as_ref().map(|region| region.reservation.base())
+    }
+
+    /// The guest address of what is so far from the window's start on the host, if a slab or a special range shows it and neither window
+    /// does.
+    pub fn named(&self, base: usize, distance: u64) -> Option<u64> {
+        let outside = self.outside();
+        if self.window.holds(distance) || outside.upper.as_ref().is_some_and(|upper| upper.holds(distance)) {
+            return None;
+        }
+        let host = base.wrapping_add(distance as usize);
+        let in_slab = |slab: &Arc<Region>| {
+            let inside = host.wrapping_sub(slab.reservation.base().addr()) as u64;
+            (inside < slab.reservation.bytes()).then(|| slab.start + inside)
+        };
+        let slab = outside.slabs.values().find_map(in_slab);
+        slab.or_else(|| outside.special.iter().find_map(|piece| piece.shown_at(host)))
     }
 
     /// Whether there is memory outside the window.

@@ -4,6 +4,7 @@
 //! Their entries in the page table have [`PAGE_SPECIAL`](super::PAGE_SPECIAL) and no rights, so compiled code asks the runtime for
 //! each access to them. Functions of the embedder are called on the thread that makes the access, without any lock held.
 
+use super::ranges::Ranged;
 use super::{Access, Denied, Memory, PAGE_WATCHED, PAGE_WRITE};
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 /// A device in a guest's address space ([`Memory::map_device`]): registers, queues, doorbells.
 ///
 /// It is called by any thread that makes an access, by several at the same time, in any tier. A lane's access is one call; lanes
-/// of a warp come in order of their numbers. Wide accesses of the guest come as words of 4 or 8 bytes. A panic comes out of the call that
+/// of a warp come in order of their numbers. A scalar load of GCN is one call a lane as well, of which lanes get one answer, in compiled
+/// code one for each chunk of lanes. Wide accesses of the guest come as words of 4 or 8 bytes. A panic comes out of the call that
 /// runs the launch.
 pub trait Device: Send + Sync {
     /// Loads `bytes` (1, 2, 4 or 8) at an offset in the device. What is beyond so many bytes of the result is ignored.
@@ -119,14 +121,21 @@ impl Piece {
         self.source.is_some_and(|source| source < last && first < source + self.bytes)
     }
 
+    /// The guest address at which it shows an address of the host.
+    pub fn shown_at(&self, host: usize) -> Option<u64> {
+        let Special::Host(pointer) = &self.what else { return None };
+        let inside = host.wrapping_sub(pointer.0.addr()) as u64;
+        (inside < self.bytes).then(|| self.start + inside)
+    }
+
+    /// Whether a device answers.
+    pub fn is_device(&self) -> bool {
+        matches!(self.what, Special::Device(_))
+    }
+
     /// Whether it is host memory that the guest may write.
     pub fn is_writable_memory(&self) -> bool {
         matches!(self.what, Special::Host(_)) && self.access == Access::ReadWrite
-    }
-
-    /// One past its last address.
-    pub fn end(&self) -> u64 {
-        self.start + self.bytes
     }
 
     /// The host address of an address in it, if it is at another place.
@@ -138,12 +147,32 @@ impl Piece {
     }
 }
 
+impl Ranged for Piece {
+    fn start(&self) -> u64 {
+        self.start
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.bytes
+    }
+}
+
 /// A watched range.
 #[derive(Clone)]
 pub(super) struct Watched {
     pub start: u64,
     pub end: u64,
     pub watch: Arc<dyn WriteWatch>,
+}
+
+impl Ranged for Watched {
+    fn start(&self) -> u64 {
+        self.start
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
 }
 
 impl fmt::Debug for Watched {

@@ -82,9 +82,9 @@ pub(crate) struct Working {
 }
 
 /// The settings of a launch in its memory as it is now.
-fn variant_of(template: &Template, checked: bool) -> (Variant, bool) {
+fn variant_of(template: &Template, (checked, translates): (bool, bool)) -> (Variant, bool) {
     let Template { engine, program, memory, launch, .. } = template;
-    let mut variant = Variant::new(engine.config(), launch, memory.needs_translation());
+    let mut variant = Variant::new(engine.config(), launch, translates);
     variant.checked_memory = checked;
     variant.ignored_bits = memory.ignored_bits();
     let unlimited = program.ends_within(launch.max_steps);
@@ -117,14 +117,16 @@ impl Working {
     pub fn new(template: Arc<Template>) -> Result<Working, Error> {
         crate::vm::on_enough_stack(|| {
             let checked = template.engine.config().checked_memory || template.memory.needs_checks();
-            Working::made(template, checked)
+            let translates = template.memory.needs_translation();
+            Working::made(template, (checked, translates))
         })
     }
 
-    fn made(template: Arc<Template>, checked: bool) -> Result<Working, Error> {
+    /// With code that is checked or not, and translates addresses or not.
+    fn made(template: Arc<Template>, code: (bool, bool)) -> Result<Working, Error> {
         let _section = Section::enter();
         let Template { engine, program, launch, .. } = &*template;
-        let (variant, unlimited) = variant_of(&template, checked);
+        let (variant, unlimited) = variant_of(&template, code);
         let tiers = program.tiers(variant, engine.config(), launch.cancel.as_ref())?;
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch, None)?;
         if unlimited {
@@ -313,8 +315,8 @@ impl Working {
     }
 
     /// Makes it again for the memory as it is now, which needs other code.
-    fn adapt(&mut self, checked: bool) -> Result<(), Error> {
-        let mut new = Working::made(self.template.clone(), checked)?;
+    fn adapt(&mut self, code: (bool, bool)) -> Result<(), Error> {
+        let mut new = Working::made(self.template.clone(), code)?;
         let mut args = Vec::new();
         self.read_args(&mut args);
         new.set_grid(self.grid(), Some(self.blocks()))?;
@@ -375,11 +377,11 @@ impl Working {
         let Template { engine, memory, launch, .. } = &*template;
         engine.look_at_handlers(start)?;
         let mut checked = engine.config().checked_memory || memory.needs_checks();
-        loop {
+        let mut translates = memory.needs_translation();
+        let held = loop {
             let section = Section::enter();
-            if checked != self.variant.checked_memory || memory.needs_translation() != self.variant.translate
-            {
-                match self.adapt(checked) {
+            if (checked, translates) != (self.variant.checked_memory, self.variant.translate) {
+                match self.adapt((checked, translates)) {
                     Err(Error::Cancelled) => return Ok(Begun::Cancelled),
                     done => done?,
                 }
@@ -395,15 +397,19 @@ impl Working {
                 let cancelled = launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
                 return Ok(if cancelled { Begun::Cancelled } else { Begun::Later });
             }
-            if !memory.needs_checks() || checked {
-                break;
+            // Memory becomes coarse only while nobody uses it.
+            let held = memory.hold();
+            let (needs_checks, needs_translation) = (memory.needs_checks(), memory.needs_translation());
+            if (checked || !needs_checks) && (translates || !needs_translation) {
+                break held;
             }
-            // Mapping the launch's own segments made memory coarse.
+            // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
+            drop(held);
             plan.segments.unmap(memory);
-            checked = true;
-        }
+            checked |= needs_checks;
+            translates |= needs_translation;
+        };
         let before = self.vectors.tiers.compile_times();
-        let held = memory.hold();
         self.running = Some(Running { start, before, held, block: None, threads: (0, 0), stopped: false });
         Ok(Begun::Yes)
     }

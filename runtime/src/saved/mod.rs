@@ -156,15 +156,17 @@ impl SavedLaunch {
     }
 
     /// The launch as bytes, together with all buffers of its memory and what they contain now. They come back as buffers of their
-    /// own: of aliases, files, devices and pages that were protected since, only the contents are kept.
+    /// own: of aliases, files, host memory and pages that were protected since, only the contents are kept. Devices are left out:
+    /// who restores the memory maps them again.
     ///
     /// # Errors
-    /// [`Error::Memory`] if a part of a buffer cannot be read.
+    /// [`Error::Memory`] if a part of a buffer cannot be read, as of one with [`Access::None`]; or if the embedder maps the memory by
+    /// itself ([`Memory::over`]), who then keeps the contents, too.
     pub fn to_bytes_with(&self, memory: &Memory) -> Result<Vec<u8>, Error> {
+        let buffers = memory.buffers_with_contents()?;
         let mut to = Writer::default();
         format::write(&mut to, self);
         to.u8(1);
-        let buffers: Vec<(u64, u64, Access)> = memory.buffers().collect();
         to.length(buffers.len());
         for (address, bytes, access) in buffers {
             to.u64(address);

@@ -188,6 +188,34 @@ fn all_that_is_saved_comes_back() {
     }
 }
 
+/// Must not be asked.
+struct Registers;
+
+impl crate::Device for Registers {
+    fn load(&self, _: u64, _: u8) -> u64 {
+        panic!("a device was read")
+    }
+
+    fn store(&self, _: u64, _: u8, _: u64) {
+        panic!("a device was written")
+    }
+}
+
+#[test]
+fn devices_are_not_saved() {
+    let program = program();
+    let saved = saved(&program, 30);
+    let memory = memory();
+    let device = memory.map_device(None, 4096, std::sync::Arc::new(Registers)).expect("room");
+    let read = SavedLaunch::from_bytes(&saved.to_bytes_with(&memory).expect("mapped")).expect("just written");
+    let other = Memory::new().expect("addresses");
+    read.restore_memory(&other).expect("the same");
+    let without = memory.buffers().filter(|&(at, ..)| at != device);
+    assert!(other.buffers().eq(without));
+    memory.map(None, 16, Access::None).expect("room");
+    assert!(saved.to_bytes_with(&memory).is_err());
+}
+
 #[test]
 fn foreign_and_cut_bytes_are_refused() {
     let (program, engine) = (program(), engine(Tier::Jit));

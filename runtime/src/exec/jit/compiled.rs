@@ -314,6 +314,12 @@ impl Compiled {
         };
         let mut record = site.fault(context, raw.address as u64, &raw.registers);
         let (space, bytes, store) = access_of(&record);
+        // Code finds memory outside of the windows, and private host memory, where the runtime has said.
+        if let Space::Global(_) = space
+            && let Some(address) = rights.memory.named(context.global_base.addr(), record.address)
+        {
+            record.address = address;
+        }
         record.address = rights.first_denied(space, record.address, bytes, store).unwrap_or(record.address);
         RegionFlow::Fault(fault_of(&record))
     }

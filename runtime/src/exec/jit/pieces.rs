@@ -171,7 +171,8 @@ impl Jit {
             }
             self.generator.optimize(&mut region, meter)?;
             let mut after = shapes.clone();
-            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
+            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups, self.variant.has_devices())
+            {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
             }
             (piece.region, piece.shapes, piece.checks) = (region, shapes, checks);
@@ -201,7 +202,7 @@ impl Jit {
             self.generator.specialize(&mut piece.region, look.whole);
         }
         if self.generator.has_compact_slots() {
-            super::firsts::know(kernel, pieces);
+            super::firsts::know(kernel, pieces, self.variant.has_devices());
         }
         Ok(Some(assumptions))
     }
