@@ -3,6 +3,7 @@
 
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
+use crate::exec::ways::Way;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
@@ -125,6 +126,8 @@ pub(crate) struct Variant {
     pub chunk_groups: Option<u8>,
     /// One lane after another, in scalar code.
     pub single: bool,
+    /// Whole warps also where they are slow.
+    pub whole: bool,
     pub checked_memory: bool,
     pub lockstep: bool,
     pub numerics: Numerics,
@@ -161,6 +164,7 @@ impl Variant {
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
             chunk_groups: config.chunk_groups,
             single: config.chunk_groups == Some(0),
+            whole: false,
             checked_memory: config.checked_memory,
             lockstep: config.lockstep,
             numerics: config.numerics,
@@ -192,7 +196,7 @@ impl Variant {
                 _ => MOST_WHOLE_LANES,
             },
             by_quads: !self.single,
-            whole_is_slow: !self.wide_vectors(),
+            whole_is_slow: !self.wide_vectors() && !self.whole,
         }
     }
 
@@ -202,7 +206,13 @@ impl Variant {
         self
     }
 
-    /// Whether blocks may run lane by lane if that is faster ([`crate::exec::ways`]).
+    /// The same settings for whole warps.
+    pub(crate) fn whole_warps(mut self) -> Variant {
+        self.whole = true;
+        self
+    }
+
+    /// Whether blocks may run in other ways if that is faster ([`crate::exec::ways`]).
     pub(crate) fn may_choose(&self, config: &Config) -> bool {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp
@@ -223,6 +233,10 @@ impl Variant {
 
 /// Most groups of four lanes in a chunk with 128-bit vectors.
 pub(crate) const MOST_NARROW: u8 = 4;
+
+/// Most instructions times lanes / 4 of a kernel that is compiled for whole warps if that may be faster. It takes some
+/// 10 us each.
+const MOST_WHOLE: usize = 32_000;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 ///
@@ -453,6 +467,32 @@ impl Program {
                 return made.clone();
             }
         }
+    }
+
+    /// The tiers that run blocks in a way other than vectors; `tiers` run them in vectors. `None` if there are none, or if
+    /// they would be the same.
+    pub(crate) fn other_tiers(
+        &self,
+        way: Way,
+        variant: Variant,
+        tiers: &Tiers,
+        config: &Config,
+        cancel: Option<&CancelToken>,
+    ) -> Option<Arc<Tiers>> {
+        let variant = match way {
+            Way::Vectors => return None,
+            Way::Lanes => variant.lane_by_lane(),
+            Way::Warps => {
+                let function = &self.0.image.function;
+                let size = function.insts.len() * function.lanes as usize / 4;
+                if variant.wide_vectors() || tiers.has_whole_warps() || size > MOST_WHOLE {
+                    return None;
+                }
+                variant.whole_warps()
+            }
+        };
+        let made = self.tiers(variant, config, cancel).ok()?;
+        (way != Way::Warps || made.has_whole_warps()).then_some(made)
     }
 
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {

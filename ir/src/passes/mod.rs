@@ -10,6 +10,7 @@ pub mod conjunctions;
 pub mod dce;
 pub mod demand;
 pub mod ends;
+pub mod entry_mask;
 pub mod expand;
 pub mod fast;
 pub mod floats;
@@ -49,6 +50,8 @@ pub const ALL: &[(&str, Pass)] = &[
     ("dce", dce::run),
     ("demand", demand::run),
     ("ends", ends::run),
+    ("entry_mask", entry_mask::run),
+    ("entry_mask_stores", entry_mask::drop_unchanged),
     ("expand", expand::run),
     ("expand_but_special", expand::run_but_special),
     ("fast", fast::run),

@@ -4,8 +4,8 @@ use super::{Region, full};
 use crate::function::Function;
 use crate::meter::{Meter, Stopped};
 use crate::passes::{
-    Pass, canon, classes, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm,
-    one_lane, pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
+    Pass, canon, classes, conjunctions, dce, demand, ends, entry_mask, expand, floats, fold, gvn, lane_loops,
+    licm, one_lane, pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
 /// Runs passes in order; the meter may stop the work between two of them.
@@ -98,6 +98,7 @@ pub fn part_lanes(func: &mut Function) -> bool {
 /// When the meter's budget is used up or the work is cancelled.
 pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     meter.stage("taking its lanes one by one")?;
+    run(func, &[entry_mask::run], meter)?;
     for _ in 0..2 {
         run(
             func,
@@ -105,6 +106,7 @@ pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
             meter,
         )?;
     }
+    run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run], meter)?;
     run(func, &[licm::run, gvn::run, dce::run], meter)
 }
 
