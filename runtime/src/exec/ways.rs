@@ -149,12 +149,11 @@ impl Choice {
         state.missing[way as usize] = true;
         state.samples[way as usize] = Sample::default();
         let now = self.now.load(Ordering::Relaxed);
-        if Way::of(now) != way {
-            return;
-        }
         if state.missing[1..].iter().all(|&missing| missing) {
             self.left.store(u64::MAX, Ordering::Relaxed);
             self.now.store(Way::Vectors as u8, Ordering::Relaxed);
+        } else if Way::of(now) != way {
+            // Another thread has gone on already.
         } else if now & MEASURE != 0 {
             self.go_on_behind(&mut state, way);
         } else {
