@@ -31,8 +31,7 @@ fn function(random: &mut Random, scalar: Scalar, uniform: bool, keeping: usize) 
     let ty = Type { scalar, uniform };
     let nan = if scalar == Scalar::F64 { 0x7ff8_0000_0000_0000 } else { 0x7fc0_0000 };
     let mut func = Function::new("denormals", Form::Mask, 32);
-    let inputs: Vec<Slot> =
-        (0..INPUTS).map(|n| func.add_slot(format!("a{n}"), ty, SlotInit::Zero)).collect();
+    let inputs: Vec<Slot> = (0..INPUTS).map(|n| func.add_slot(format!("a{n}"), ty, SlotInit::Zero)).collect();
     let outputs: Vec<Slot> =
         (0..OPERATIONS).map(|n| func.add_slot(format!("r{n}"), ty, SlotInit::Zero)).collect();
     let block = func.add_block(0);
@@ -109,8 +108,14 @@ fn check(seed: u64, scalar: Scalar, uniform: bool, keeping: usize) {
             let mut wanted = Frame::new(words.len() * 4);
             wanted.words_mut().copy_from_slice(&words);
             let active = u64::from(u32::MAX);
-            run_mask_function(&interpreter, &mut Scratch::new(&interpreter), &mut wanted, active, &mut Nothing)
-                .expect("no fault");
+            run_mask_function(
+                &interpreter,
+                &mut Scratch::new(&interpreter),
+                &mut wanted,
+                active,
+                &mut Nothing,
+            )
+            .expect("no fault");
             assert_eq!(code.run(&mut context(), &mut words), 0);
             for slot in 0..func.slots.len() {
                 for lane in 0..if uniform { 1 } else { 32 } {

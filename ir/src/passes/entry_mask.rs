@@ -5,10 +5,10 @@
 //! truth value, so one branch at the start tells it for all that follows: in the first version nearly all selections by
 //! EXEC are gone, in the second nearly everything is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::analysis::Cfg;
-use crate::entities::{Block, Slot, Value};
+use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{BlockCall, Form, Function, Imm, Terminator};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
@@ -31,11 +31,9 @@ pub fn run(func: &mut Function) -> bool {
     if !cfg.preds[entry.index()].is_empty() {
         return false;
     }
-    // All that follows the mask in its block goes into a block of its own.
-    let Some(at) = func.block(entry).insts.iter().position(|&i| func.inst(i).result == Some(mask)) else {
-        return false;
-    };
-    let rest = func.block_mut(entry).insts.split_off(at + 1);
+    // What the mask is made of comes first, all else in its block goes into one of its own.
+    let Some((first, rest)) = part(func, mask) else { return false };
+    func.block_mut(entry).insts = first;
     let (pc, term_pc) = (func.block(entry).pc, func.block(entry).term_pc);
     let with = func.add_block(pc);
     let term = func.block_mut(entry).term.take();
@@ -72,6 +70,33 @@ fn entry_mask(func: &Function) -> Option<Value> {
     }
     let most = uses.into_iter().max_by_key(|&(v, uses)| (uses, std::cmp::Reverse(v)))?;
     (most.1 >= FEWEST_USES).then_some(most.0)
+}
+
+/// The instructions of the entry block that a value is made of, and the others. `None` if they cannot come first.
+fn part(func: &Function, value: Value) -> Option<(Vec<Inst>, Vec<Inst>)> {
+    let insts = &func.block(func.entry).insts;
+    let mut needed = HashSet::from([value]);
+    let mut is_needed = vec![false; insts.len()];
+    for (n, &inst) in insts.iter().enumerate().rev() {
+        let data = func.inst(inst);
+        if !data.result.is_some_and(|r| needed.contains(&r)) {
+            continue;
+        }
+        if data.op != Opcode::SlotGet && !data.op.is_pure() {
+            return None;
+        }
+        is_needed[n] = true;
+        needed.extend(&data.args);
+    }
+    let last = is_needed.iter().rposition(|&needed| needed)?;
+    if insts[..last].iter().any(|&inst| func.inst(inst).op == Opcode::SlotSet) {
+        return None;
+    }
+    let of = |which: bool| {
+        let both = insts.iter().zip(&is_needed);
+        both.filter(|&(_, &needed)| needed == which).map(|(&inst, _)| inst).collect()
+    };
+    Some((of(true), of(false)))
 }
 
 /// Copies blocks; jumps between them lead to copies.
