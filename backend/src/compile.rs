@@ -11,6 +11,7 @@ use crate::code::{FloatEnv, Listing, NO_PC, RegionCode, Returns, check_stack};
 use crate::error::Error;
 use crate::listing;
 use crate::lower;
+use crate::lower::float::Denormals;
 use crate::options::{BlockRow, Options, Piece, Way};
 use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 use crate::trap::TrapSite;
@@ -19,7 +20,7 @@ use crate::trap::TrapSite;
 pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     check(func, options)?;
     let mut code = match options.wide_vectors {
-        true => crate::avx512::compile(func, options, float_env(std::iter::once(func), true))?,
+        true => crate::avx512::compile(func, options, float_env(std::iter::once(func)))?,
         false => compile(func, options)?,
     };
     code.returns = vec![Returns::of(func)];
@@ -31,12 +32,11 @@ pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error>
     Ok(compile_region(func, &Options { list: true, ..options.clone() })?.listing)
 }
 
-/// Chooses the float environment that the operations need.
-fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -> FloatEnv {
+/// Chooses the float environment that the operations need, for vectors of 512 bits.
+fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone) -> FloatEnv {
     let insts = |f: &'a Function| f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
     let all = || funcs.clone().flat_map(insts);
-    // AArch64 detects tiny results before rounding, which the guests do not. So there code flushes results itself.
-    let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
+    let flush = all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
@@ -75,12 +75,16 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
     if pieces.is_empty() {
         return Err(Error::Malformed("a kernel without pieces".into()));
     }
-    let env = float_env(pieces.iter().map(|piece| piece.func), options.target.host.x86);
+    let funcs = pieces.iter().map(|piece| piece.func);
     let mut code = match wide {
-        true => crate::avx512::compile_pieces(pieces, row, &of_pieces, env)?,
-        false => with_cranelift(options, env, |list, builder| {
-            lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
-        })?,
+        true => crate::avx512::compile_pieces(pieces, row, &of_pieces, float_env(funcs))?,
+        false => {
+            let vectors = funcs.zip(of_pieces.iter().map(|own| u64::from(own.groups)));
+            let env = Denormals::choose(vectors, options.target.host.x86);
+            with_cranelift(options, env.env(), |list, builder| {
+                lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
+            })?
+        }
     };
     code.returns = pieces.iter().map(|piece| Returns::of(piece.func)).collect();
     Ok(code)
@@ -88,8 +92,9 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
 
 /// Compiles a region with Cranelift.
 fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
-    let env = float_env(std::iter::once(func), options.target.host.x86);
-    with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
+    let vectors = if options.single { 1 } else { u64::from(options.groups) };
+    let env = Denormals::choose(std::iter::once((func, vectors)), options.target.host.x86);
+    with_cranelift(options, env.env(), |list, builder| lower::lower(func, options, env, list, builder))
 }
 
 /// Runs Cranelift on the function that `lower` builds. `lower` is told whether to attribute code to guest addresses.

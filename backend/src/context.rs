@@ -193,6 +193,10 @@ pub struct Context {
     pub poll: PollFn,
     /// What code calls to call `poll`: it preserves every register. [`Context::new`] sets the backend's own.
     pub poll_preserving: unsafe extern "C" fn(context: *mut Context),
+    /// What code calls to make the host flush denormals from then on: it preserves every register. Only on x86-64.
+    pub flush_denormals: unsafe extern "C" fn(),
+    /// What code calls to make the host keep denormals from then on, likewise.
+    pub keep_denormals: unsafe extern "C" fn(),
     /// What `poll` returned.
     pub stop: u32,
     /// Not 0 if another call has taken over the warp's later chunks. Then this call returns after the current chunk
@@ -415,6 +419,8 @@ offsets! {
     FMA_F64 = fma_f64;
     POLL = poll;
     POLL_PRESERVING = poll_preserving;
+    FLUSH_DENORMALS = flush_denormals;
+    KEEP_DENORMALS = keep_denormals;
     STOP = stop;
     SPLIT = split;
     FUEL = fuel;

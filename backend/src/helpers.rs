@@ -90,6 +90,34 @@ impl HostFloat {
     pub(crate) fn leave(self) {}
 }
 
+/// Defines a function that sets MXCSR to a value and preserves every register and the flags.
+macro_rules! float_control {
+    ($(#[$doc:meta])* $name:ident, $value:literal) => {
+        $(#[$doc])*
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            std::arch::naked_asm!("push {value}", "ldmxcsr [rsp]", "lea rsp, [rsp + 8]", "ret", value = const $value)
+        }
+
+        // Region code for AArch64 always runs in the default environment.
+        $(#[$doc])*
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(crate) unsafe extern "C" fn $name() {}
+    };
+}
+
+float_control!(
+    /// The host flushes denormals ([`crate::FloatEnv::FlushAll`]): exceptions masked, flush-to-zero and
+    /// denormals-are-zero.
+    flush_denormals, 0x9fc0
+);
+
+float_control!(
+    /// The host keeps denormals ([`crate::FloatEnv::Default`]): exceptions masked.
+    keep_denormals, 0x1f80
+);
+
 /// Defines a function that calls another one through the context and preserves every register. With a call that
 /// clobbers registers, even a cold one, the register allocator would spill around each back edge. `$x86` and `$arm` are
 /// instructions after the call; then the result is in eax or w0, the context in rdi or x9.

@@ -43,6 +43,8 @@ impl Context {
             fma_f64: crate::helpers::fma_f64,
             poll: stop,
             poll_preserving: crate::helpers::poll_preserving,
+            flush_denormals: crate::helpers::flush_denormals,
+            keep_denormals: crate::helpers::keep_denormals,
             stop: 0,
             split: 0,
             fuel: 0,

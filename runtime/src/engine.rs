@@ -355,8 +355,7 @@ impl Engine {
         let section = Section::enter();
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
-        let one_by_one = variant.lane_by_lane();
-        let lanes = || program.tiers(one_by_one, &self.config, launch.cancel.as_ref()).ok();
+        let others = |way| program.other_tiers(way, variant, &tiers, &self.config, launch.cancel.as_ref());
         drop(section);
         let captures = launch.capture_registers || launch.capture_shared;
         let (all, single) = (plan.blocks.end - plan.blocks.start, plan.parts.len() == 1);
@@ -376,7 +375,7 @@ impl Engine {
             });
             let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
             if !captures && variant.may_choose(&self.config) {
-                scheduler.allow_lanes(&lanes);
+                scheduler.allow_others(&others);
             }
             scheduler.cancel_by(launch.cancel.as_ref());
             if !captures && !variant.bounded {

@@ -3,6 +3,7 @@
 
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
+use crate::exec::ways::Way;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::stage::StageProgram;
@@ -16,6 +17,10 @@ use warpjit_frontend::{CodeSource, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::steps;
+
+/// Most instructions times lanes / 4 of a kernel that is compiled for whole warps if that may be faster. It takes some
+/// 10 us each.
+const MOST_WHOLE: usize = 32_000;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 ///
@@ -247,6 +252,32 @@ impl Program {
                 return made.clone();
             }
         }
+    }
+
+    /// The tiers that run blocks in a way other than vectors; `tiers` run them in vectors. `None` if there are none, or if
+    /// they would be the same.
+    pub(crate) fn other_tiers(
+        &self,
+        way: Way,
+        variant: Variant,
+        tiers: &Tiers,
+        config: &Config,
+        cancel: Option<&CancelToken>,
+    ) -> Option<Arc<Tiers>> {
+        let variant = match way {
+            Way::Vectors => return None,
+            Way::Lanes => variant.lane_by_lane(),
+            Way::Warps => {
+                let function = &self.0.image.function;
+                let size = function.insts.len() * function.lanes as usize / 4;
+                if variant.generator().chunk_limits(None).slow.is_none() || tiers.has_whole_warps() || size > MOST_WHOLE {
+                    return None;
+                }
+                variant.whole_warps()
+            }
+        };
+        let made = self.tiers(variant, config, cancel).ok()?;
+        (way != Way::Warps || made.has_whole_warps()).then_some(made)
     }
 
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {

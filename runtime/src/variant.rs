@@ -15,6 +15,8 @@ pub(crate) struct Variant {
     pub chunk_groups: Option<u8>,
     /// One lane after another, in scalar code.
     pub single: bool,
+    /// Whole warps also where they are slow.
+    pub whole: bool,
     pub checked_memory: bool,
     pub lockstep: bool,
     pub numerics: Numerics,
@@ -51,6 +53,7 @@ impl Variant {
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
             chunk_groups: config.chunk_groups,
             single: config.chunk_groups == Some(0),
+            whole: false,
             checked_memory: config.checked_memory,
             lockstep: config.lockstep,
             numerics: config.numerics,
@@ -78,6 +81,7 @@ impl Variant {
             bounded: self.bounded,
             chunks: match self.generator().chunk_limits(self.chunk_groups) {
                 limits if self.single => ChunkLimits { whole: 0, ..limits },
+                limits if self.whole => ChunkLimits { slow: None, ..limits },
                 limits => limits,
             },
             by_quads: !self.single,
@@ -96,7 +100,13 @@ impl Variant {
         self
     }
 
-    /// Whether blocks may run lane by lane if that is faster ([`crate::exec::ways`]).
+    /// The same settings for whole warps.
+    pub(crate) fn whole_warps(mut self) -> Variant {
+        self.whole = true;
+        self
+    }
+
+    /// Whether blocks may run in other ways if that is faster ([`crate::exec::ways`]).
     pub(crate) fn may_choose(&self, config: &Config) -> bool {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp

@@ -8,6 +8,7 @@ use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, I8, I32, I32X4, I64, V, element, vector};
+use crate::code::FloatEnv;
 use crate::context::{FAULT, FaultKind, at};
 use crate::error::Error;
 use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
@@ -294,6 +295,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn locate_terminator(&mut self, b: Block) {
+        self.turn_to(FloatEnv::FlushAll);
         if self.list {
             let data = self.f.block(b);
             self.location = match &data.term {

@@ -106,7 +106,7 @@ impl Lower<'_, '_> {
         if self.scalar_of(first) != scalar || self.scalar_of(second) != scalar {
             return Ok(None);
         }
-        if ftz {
+        if ftz || self.turns {
             let classes = self.classes();
             if classes.of(first).or(classes.of(second)).may(Classes::DENORMALS) {
                 return Ok(None);

@@ -1,22 +1,24 @@
 //! Float arithmetic and comparison, exact also where the host flushes what must not be or does not what must.
 //!
 //! In a region where every operation has `ftz` the x86 host flushes (MXCSR.FTZ and DAZ, which detect tiny results after
-//! rounding, as the IR asks). Elsewhere, and on AArch64 (which detects them before), it is done here: operands by
+//! rounding, as the IR asks). In one where few have none, such as those of a division, it does not flush for these
+//! ([`Denormals`]). Elsewhere, and on AArch64 (which detects them before), it is done here: operands by
 //! their bits, results by computing them once more 2^64 times as large, where nothing is tiny.
 
 use std::rc::Rc;
 
 use warpjit_ir::analysis::{Classes, is_flushed};
 use warpjit_ir::passes::canon::nan_bits_seen;
-use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
+use warpjit_ir::{FloatCC, Function, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::clif::{
-    Emit, F32, F32X4, F64, F64X2, HostFloatCC, HostIntCC, HostType, I32, I64, I64X2, V, int_of,
+    Emit, F32, F32X4, F64, F64X2, HostFloatCC, HostIntCC, HostType, I8, I32, I64, I64X2, V, int_of,
 };
 use crate::code::FloatEnv;
 use crate::context::at;
 use crate::error::Error;
+use crate::flow::Order;
 
 /// What depends on the float format.
 pub(crate) struct Format {
@@ -63,7 +65,106 @@ pub(crate) fn format_of(wide: bool) -> &'static Format {
 /// 2^-126 - 2^-151: what is smaller is tiny after rounding to 24 bits.
 pub(crate) const TINY: u64 = (1023 - 127) << 52 | 0x00ff_ffff << 28;
 
+/// How the code of a region or of a row of blocks deals with denormals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Denormals {
+    /// The host keeps them, and what flushes does so by code.
+    Kept,
+    /// The host flushes them throughout.
+    Flushed,
+    /// The host flushes them except where code turns that off for operations that keep them, within a block.
+    Turned,
+}
+
+/// What turning the host's treatment of denormals costs, in instructions on a vector.
+const TURN_COST: u64 = 30;
+
+/// What flushing by code costs on average, for an operation on one vector, likewise.
+const FLUSH_COST: u64 = 8;
+
+/// Most loops round a block that count.
+const MOST_DEPTH: u32 = 4;
+
+impl Denormals {
+    /// The environment that code begins and ends in.
+    pub(crate) fn env(self) -> FloatEnv {
+        if self == Denormals::Kept { FloatEnv::Default } else { FloatEnv::FlushAll }
+    }
+
+    /// Chooses for functions that are one function of the host, each with its number of vectors. `x86`: whether it is an
+    /// x86-64 host. AArch64 detects tiny results before rounding, which the guests do not. So there code flushes results
+    /// itself.
+    pub(crate) fn choose<'a>(funcs: impl Iterator<Item = (&'a Function, u64)>, x86: bool) -> Denormals {
+        let (mut flush, mut keep) = (0, 0);
+        let (mut flushing, mut turning) = (0u64, 0u64);
+        for (f, vectors) in funcs {
+            let order = Order::new(f);
+            let depths = order.loop_depths(f);
+            for (&b, &depth) in order.blocks.iter().zip(&depths) {
+                let times = 8u64.pow(depth.min(MOST_DEPTH));
+                let mut now = FloatEnv::FlushAll;
+                for env in f.block(b).insts.iter().filter_map(|&i| needed_env(f.inst(i))) {
+                    match env {
+                        FloatEnv::FlushAll => {
+                            flush += 1;
+                            flushing = flushing.saturating_add(times * FLUSH_COST * vectors);
+                        }
+                        FloatEnv::Default => keep += 1,
+                    }
+                    turning = turning.saturating_add(if env == now { 0 } else { times * TURN_COST });
+                    now = env;
+                }
+                turning =
+                    turning.saturating_add(if now == FloatEnv::Default { times * TURN_COST } else { 0 });
+            }
+        }
+        match (flush, keep) {
+            (0, _) => Denormals::Kept,
+            _ if !x86 => Denormals::Kept,
+            (_, 0) => Denormals::Flushed,
+            _ if turning < flushing => Denormals::Turned,
+            _ => Denormals::Kept,
+        }
+    }
+}
+
+/// What the host must do with denormals for an operation to be right as it is, if that matters.
+pub(super) fn needed_env(data: &InstData) -> Option<FloatEnv> {
+    if flushes(data) {
+        Some(FloatEnv::FlushAll)
+    } else {
+        needs_default_env(data).then_some(FloatEnv::Default)
+    }
+}
+
 impl Lower<'_, '_> {
+    /// Makes the host treat denormals as `env` says, in code that turns that.
+    pub(super) fn turn_to(&mut self, env: FloatEnv) {
+        if self.env == env || !self.turns {
+            return;
+        }
+        self.env = env;
+        let sig = match self.sigs.turn {
+            Some(sig) => sig,
+            None => self.preserving_signature(&[]),
+        };
+        self.sigs.turn = Some(sig);
+        let offset = if env == FloatEnv::Default { at::KEEP_DENORMALS } else { at::FLUSH_DENORMALS };
+        let callee = self.e.load(I64, self.context, offset);
+        self.e.call(sig, callee, &[]);
+    }
+
+    /// Whether Cranelift may not move a comparison of scalars to where its result is used: something in between may turn
+    /// what the host does with denormals, and that would be seen.
+    fn must_stay(&mut self, data: &InstData, a: V) -> Result<bool, Error> {
+        if !self.turns || self.e.is_vector(a) {
+            return Ok(false);
+        }
+        let classes = self.classes();
+        let both = classes.of(arg(data, 0)?).or(classes.of(arg(data, 1)?));
+        Ok(both.may(Classes::DENORMALS))
+    }
+
     /// Vectors of a float operation.
     pub(super) fn float(&mut self, data: &InstData) -> Result<Parts, Error> {
         if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.mads.is_some() {
@@ -149,6 +250,12 @@ impl Lower<'_, '_> {
             (Opcode::Fnearest, &[a]) => self.e.nearest(a),
             (Opcode::Fcmp, &[a, b]) => {
                 let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
+                if self.must_stay(data, a)? {
+                    // Of vectors the result is in a register.
+                    let word = self.through_vector(&[a, b], |l, x| Ok(l.e.compare(cc, x[0], x[1])))?;
+                    let bit = self.e.band_imm(word, 1);
+                    return Ok(self.e.ireduce(I8, bit));
+                }
                 self.e.compare(cc, a, b)
             }
             (Opcode::Fmin | Opcode::Fmax, &[a, b]) => self.extreme(data, a, b)?,

@@ -22,6 +22,7 @@ use warpjit_ir::{Block, Imm, InstData, Opcode, Space, Value};
 use super::{Kept, Known, Lower, Parts, arg};
 use crate::affine::Form;
 use crate::clif::{F32X4, HostFloatCC, HostIntCC, I8, I32X4, V};
+use crate::code::FloatEnv;
 use crate::error::Error;
 
 /// What brings exponents from -63 to 64 to those whose upper bit is set.
@@ -115,6 +116,8 @@ impl Lower<'_, '_> {
     /// Emits instructions of a block in their versions.
     pub(super) fn mad_versions(&mut self, block: Block, range: Range<usize>) -> Result<(), Error> {
         let f = self.f;
+        // All versions begin and end alike.
+        self.turn_to(FloatEnv::FlushAll);
         let insts = &f.block(block).insts[range.clone()];
         let outside = |&(b, n): &(Block, usize)| b != block || !range.contains(&n);
         let results = insts.iter().filter_map(|&inst| self.f.inst(inst).result);

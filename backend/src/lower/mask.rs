@@ -100,7 +100,7 @@ impl Lower<'_, '_> {
         let ty = self.e.ty(a);
         let test = data.args.first().and_then(|&c| self.f.def_inst(c));
         let by_floats = test.is_some_and(|test| test.op == Opcode::Fcmp);
-        if self.env == FloatEnv::Default || int_of(ty) == ty || !by_floats {
+        if self.env == FloatEnv::Default && !self.turns || int_of(ty) == ty || !by_floats {
             return self.e.select(c, a, b);
         }
         // By a comparison of both it would become the host's minimum or maximum, which flushes denormals.

@@ -44,6 +44,7 @@ use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
 use crate::trap::{TrapLane, TrapSite};
 use crate::wanted::Wanted;
+use float::Denormals;
 
 /// The vectors of a value, or its one scalar.
 type Parts = Rc<[V]>;
@@ -109,6 +110,7 @@ struct Signatures {
     atomic: Option<SigRef>,
     translate: Option<SigRef>,
     fma: Option<SigRef>,
+    turn: Option<SigRef>,
 }
 
 /// What lowering a function gives besides the code.
@@ -179,7 +181,10 @@ pub(crate) struct Lower<'a, 'b> {
     aside: bool,
     /// The host environment does not flush: operations with `ftz` do it themselves.
     explicit_flush: bool,
+    /// What the host does with denormals where code is being emitted.
     env: FloatEnv,
+    /// Code changes that in between ([`float::Denormals::Turned`]). At both ends of a block the host flushes.
+    turns: bool,
     sites: Vec<TrapSite>,
     /// Whether all code is attributed to guest addresses, for a listing or a profile.
     list: bool,
@@ -215,7 +220,7 @@ pub(crate) struct Lower<'a, 'b> {
 pub(crate) fn lower(
     f: &Function,
     options: &Options,
-    env: FloatEnv,
+    env: Denormals,
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
@@ -230,7 +235,7 @@ pub(crate) fn lower_pieces(
     pieces: &[Piece<'_>],
     row: &BlockRow,
     options: &[Options],
-    env: FloatEnv,
+    env: Denormals,
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
@@ -251,7 +256,7 @@ impl<'a, 'b> Lower<'a, 'b> {
     fn new(
         f: &'a Function,
         options: &'a Options,
-        env: FloatEnv,
+        env: Denormals,
         list: bool,
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
@@ -299,8 +304,9 @@ impl<'a, 'b> Lower<'a, 'b> {
             hoisted: HashMap::new(),
             known: Known::default(),
             aside: false,
-            explicit_flush: env == FloatEnv::Default,
-            env,
+            explicit_flush: env.env() == FloatEnv::Default,
+            env: env.env(),
+            turns: env == Denormals::Turned,
             sites,
             list,
             location: SourceLoc::default(),
@@ -616,6 +622,9 @@ impl Lower<'_, '_> {
         }
         if data.result.is_some_and(|r| self.address_only[r.index()]) {
             return Ok(());
+        }
+        if let Some(env) = float::needed_env(data).filter(|_| self.turns) {
+            self.turn_to(env);
         }
         match data.op {
             Opcode::Const => {

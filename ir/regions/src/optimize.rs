@@ -3,7 +3,7 @@
 use super::{Region, full};
 use crate::passes::schedule::HostModel;
 use crate::passes::{
-    canon, conjunctions, demand, ends, floats, lane_loops, one_lane, pairs, pipeline, remaining, schedule,
+    canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline, remaining, schedule,
     sink, whole,
 };
 use warpjit_ir_core::entities::Block;
@@ -88,12 +88,16 @@ pub fn serialize_lanes(func: &mut Function, few: impl Fn(&Function, Block) -> u3
 /// When the meter's budget is used up or the work is cancelled.
 pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     meter.stage("taking its lanes one by one")?;
+    // What a lane's mask is when it enters is told first; each version then has it as a constant.
+    run(func, &[entry_mask::run], meter)?;
     for _ in 0..ONE_LANE_ROUNDS {
         run(func, &[one_lane::run], meter)?;
         // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them, of which comparisons
         // are decided again.
         run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run], meter)?;
     }
+    // Without the mask most stores of slots change nothing, and what they stored is not computed.
+    run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run], meter)?;
     run(func, &[licm::run, gvn::run, dce::run], meter)
 }
 

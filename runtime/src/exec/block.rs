@@ -92,7 +92,7 @@ pub struct RunningBlock {
     place: Option<Place>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
-    /// The way that it runs (vectors or lane by lane), which decides the layout of its frames.
+    /// The way that it runs, which decides the layout of its frames.
     pub way: Way,
 }
 

@@ -9,7 +9,6 @@
 use super::super::block::{Portable, RunningBlock};
 use super::super::launch_state::LaunchState;
 use super::super::tiers::Watch;
-use super::super::ways::Way;
 use super::{OfBlock, Scheduler};
 use crate::{Error, SaveToken};
 use std::ops::Range;
@@ -140,15 +139,9 @@ impl<'a> Scheduler<'a> {
         let portable = Portable::new(function);
         let this = &*self;
         let mut vectors = this.means(this.tiers, watch);
-        let mut lanes = None;
+        let mut others = Default::default();
         blocks.retain_mut(|block| {
-            if block.way == Way::Lanes && lanes.is_none() {
-                lanes = this.lanes().map(|tiers| this.means(tiers, watch));
-            }
-            let means = match (block.way, &mut lanes) {
-                (Way::Lanes, Some(lanes)) => lanes,
-                _ => &mut vectors,
-            };
+            let means = this.means_of(block.way, &mut vectors, &mut others, watch);
             let patience = OfBlock { scheduler: this, index: block.index };
             let launch = (this.plan, means.tiers, this.memory);
             match block.come_to_rest(launch, &portable, &mut means.stepper, &patience) {
@@ -161,7 +154,7 @@ impl<'a> Scheduler<'a> {
             }
         });
         // What was executed on the way to rest counts, too.
-        let steppers = [Some(vectors.stepper), lanes.map(|lanes| lanes.stepper)].into_iter().flatten();
+        let steppers = others.into_iter().flatten().chain([vectors]).map(|means| means.stepper);
         let mut outcome = this.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         steppers.for_each(|stepper| outcome.counts.add(&stepper.into_counts()));
         drop(outcome);
@@ -173,10 +166,7 @@ impl<'a> Scheduler<'a> {
             return Paused::GoOn;
         }
         let state = |block: &mut Box<RunningBlock>| {
-            let tiers = match block.way {
-                Way::Lanes => this.lanes().unwrap_or(this.tiers),
-                Way::Vectors => this.tiers,
-            };
+            let tiers = this.other(block.way).unwrap_or(this.tiers);
             block.state(this.plan, tiers, this.memory, &portable)
         };
         let blocks = blocks.iter_mut().map(state).collect();

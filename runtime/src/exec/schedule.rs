@@ -96,10 +96,10 @@ struct Queue {
     over: bool,
 }
 
-/// Makes the [`Tiers`] that run blocks lane by lane.
-type MakeLanes<'a> = &'a (dyn Fn() -> Option<Arc<Tiers>> + Sync);
+/// Makes the [`Tiers`] that run blocks another way.
+type MakeOthers<'a> = &'a (dyn Fn(Way) -> Option<Arc<Tiers>> + Sync);
 
-/// A thread's state for running blocks one way (vectors or lane by lane).
+/// A thread's state for running blocks one way.
 struct Means<'s> {
     tiers: &'s Tiers,
     stepper: Stepper<'s>,
@@ -126,9 +126,9 @@ pub struct Scheduler<'a> {
     lent: Mutex<Option<Lent>>,
     /// Whether grid-row code may be used.
     rows: bool,
-    /// Makes the tiers that run blocks lane by lane, if that is allowed; `lanes` holds the result.
-    make_lanes: Option<MakeLanes<'a>>,
-    lanes: OnceLock<Option<Arc<Tiers>>>,
+    /// Makes the tiers that run blocks in other ways, if that is allowed; `others` holds the results.
+    make_others: Option<MakeOthers<'a>>,
+    others: [OnceLock<Option<Arc<Tiers>>>; Way::OTHERS],
     /// Whether the guest's memory for warps (a ring) has room for fewer blocks than threads and queue could hold.
     limited: bool,
     most_suspended: usize,
@@ -214,7 +214,7 @@ fn most_suspended(plan: &Plan, tiers: &Tiers) -> usize {
 /// thread the one that it runs, one for reuse for each way, and one that it may add to a full queue; and the one whose
 /// registers are kept at the end.
 pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
-    let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(4)).saturating_add(1);
+    let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(5)).saturating_add(1);
     // A launch never has more blocks than this. Kept blocks count too.
     let blocks = usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1);
     u32::try_from(all.min(blocks)).unwrap_or(u32::MAX)
@@ -244,8 +244,8 @@ impl<'a> Scheduler<'a> {
             served: false,
             lent: Mutex::new(None),
             rows: false,
-            make_lanes: None,
-            lanes: OnceLock::new(),
+            make_others: None,
+            others: Default::default(),
             limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
@@ -270,36 +270,60 @@ impl<'a> Scheduler<'a> {
         self.rows = block_row::may_run(self.plan, self.tiers);
     }
 
-    /// Allows running blocks lane by lane where that is faster. `make` makes the tiers for it.
-    pub fn allow_lanes(&mut self, make: MakeLanes<'a>) {
+    /// Allows running blocks in other ways where that is faster. `make` makes the tiers for them.
+    pub fn allow_others(&mut self, make: MakeOthers<'a>) {
         // With room for few blocks, a thread could keep more than its share for reuse.
         if self.tiers.may_part() && !self.limited {
-            self.make_lanes = Some(make);
+            self.make_others = Some(make);
         }
     }
 
     /// The way that the next block goes.
     fn way(&self) -> Way {
-        if self.make_lanes.is_none() || self.tiers.choice().way() == Way::Vectors {
+        if self.make_others.is_none() {
             return Way::Vectors;
         }
-        match self.lanes() {
-            Some(_) => Way::Lanes,
-            None => {
-                self.tiers.choice().give_up();
-                Way::Vectors
+        loop {
+            let way = self.tiers.choice().way();
+            if way == Way::Vectors || self.other(way).is_some() {
+                return way;
             }
+            self.tiers.choice().give_up(way);
         }
     }
 
-    /// The tiers that run blocks lane by lane.
-    fn lanes(&self) -> Option<&Tiers> {
-        self.lanes.get_or_init(|| self.make_lanes.and_then(|make| make())).as_deref()
+    /// The tiers that run blocks in a way other than vectors.
+    fn other(&self, way: Way) -> Option<&Tiers> {
+        let cell = &self.others[way.other()?];
+        cell.get_or_init(|| self.make_others.and_then(|make| make(way))).as_deref()
+    }
+
+    /// The way that these tiers run blocks.
+    fn way_of(&self, tiers: &Tiers) -> Way {
+        let is = |cell: &OnceLock<Option<Arc<Tiers>>>| {
+            cell.get().is_some_and(|other| other.as_deref().is_some_and(|other| std::ptr::eq(other, tiers)))
+        };
+        self.others.iter().position(is).map_or(Way::Vectors, Way::of_other)
+    }
+
+    /// A thread's state for a way; `vectors` where there is no code for it.
+    fn means_of<'m, 's>(
+        &'s self,
+        way: Way,
+        vectors: &'m mut Means<'s>,
+        others: &'m mut [Option<Means<'s>>; Way::OTHERS],
+        watch: Watch,
+    ) -> &'m mut Means<'s> {
+        let Some(other) = way.other().map(|number| &mut others[number]) else { return vectors };
+        if other.is_none() {
+            *other = self.other(way).map(|tiers| self.means(tiers, watch));
+        }
+        other.as_mut().unwrap_or(vectors)
     }
 
     /// If blocks are being timed: the current time and the compile time so far.
     fn start_clock(&self, tiers: &Tiers) -> Option<(Instant, Duration)> {
-        let measures = self.make_lanes.is_some() && self.tiers.choice().is_measuring();
+        let measures = self.make_others.is_some() && self.tiers.choice().is_measuring();
         measures.then(|| (Instant::now(), tiers.compile_times().0))
     }
 
@@ -310,7 +334,7 @@ impl<'a> Scheduler<'a> {
                 self.tiers.choice().took(way, blocks, start.elapsed());
             }
             Some(_) => {}
-            None if self.make_lanes.is_some() => self.tiers.choice().ran(blocks),
+            None if self.make_others.is_some() => self.tiers.choice().ran(blocks),
             None => {}
         }
     }
@@ -321,7 +345,7 @@ impl<'a> Scheduler<'a> {
         StepperParts { tiers, plan, memory, background, cancel, watch }
     }
 
-    /// A thread's state for running blocks one way (vectors or lane by lane).
+    /// A thread's state for running blocks one way.
     fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
         let stepper = Stepper::new(self.parts(tiers, watch));
         Means { tiers, stepper, spare: None }
@@ -438,7 +462,7 @@ impl<'a> Scheduler<'a> {
             }
             None => self.means(self.tiers, watch),
         };
-        let mut lanes: Option<Means<'_>> = None;
+        let mut others: [Option<Means<'_>>; Way::OTHERS] = Default::default();
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut fresh = Stock::new();
@@ -462,32 +486,19 @@ impl<'a> Scheduler<'a> {
             turns += 1;
             let way = self.way();
             match &mut rows.wait {
-                _ if way == Way::Lanes => {}
+                _ if way != Way::Vectors => {}
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
                     self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done, &is_late);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
             }
-            let way = self.way();
-            if way == Way::Lanes && lanes.is_none() {
-                lanes = self.lanes().map(|tiers| self.means(tiers, watch));
-            }
-            let means = match (way, &mut lanes) {
-                (Way::Lanes, Some(lanes)) => lanes,
-                _ => &mut vectors,
-            };
+            let means = self.means_of(self.way(), &mut vectors, &mut others, watch);
             let taken =
                 self.take(&mut means.stepper, means.tiers, &mut fresh, &mut means.spare, prefer_fresh);
             let Some(mut block) = taken else { break };
             // A suspended block continues the way in which it started.
-            if block.way == Way::Lanes && lanes.is_none() {
-                lanes = self.lanes().map(|tiers| self.means(tiers, watch));
-            }
-            let means = match (block.way, &mut lanes) {
-                (Way::Lanes, Some(lanes)) => lanes,
-                _ => &mut vectors,
-            };
+            let means = self.means_of(block.way, &mut vectors, &mut others, watch);
             sampler.empty();
             let (index, way) = (block.index, block.way);
             let patience = OfBlock { scheduler: self, index };
@@ -516,8 +527,8 @@ impl<'a> Scheduler<'a> {
         let (kept, counts) = vectors.stepper.leave();
         outcome.kept = Some(kept);
         outcome.counts.add(&counts);
-        if let Some(lanes) = lanes {
-            outcome.counts.add(&lanes.stepper.leave().1);
+        for other in others.into_iter().flatten() {
+            outcome.counts.add(&other.stepper.leave().1);
         }
         outcome.counts.samples.add(&samples);
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
@@ -632,7 +643,8 @@ impl<'a> Scheduler<'a> {
                 return;
             }
             self.fill(stock);
-            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() == Way::Lanes {
+            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() != Way::Vectors
+            {
                 return;
             }
             let runner = match rows.runner.take().filter(|runner| runner.is_best(stepper)) {
@@ -761,7 +773,7 @@ impl<'a> Scheduler<'a> {
                 let place = place.or_else(|| self.plan.segments.take_place());
                 let mut block =
                     Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, place));
-                block.way = if std::ptr::eq(tiers, self.tiers) { Way::Vectors } else { Way::Lanes };
+                block.way = self.way_of(tiers);
                 block
             }
         })

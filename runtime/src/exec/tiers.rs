@@ -136,6 +136,11 @@ impl Tiers {
         &self.choice
     }
 
+    /// Whether code runs all lanes of a warp together.
+    pub fn has_whole_warps(&self) -> bool {
+        self.kernel.whole_warps()
+    }
+
     /// Whether the kernel can diverge or has loops. Otherwise lane by lane cannot be faster.
     pub fn may_part(&self) -> bool {
         let blocks = &self.kernel.func.blocks;

@@ -1,8 +1,11 @@
-//! Chooses how a kernel's blocks run: lanes in vectors, or one lane after another in scalar code. Both give the same results.
+//! Chooses how a kernel's blocks run: lanes in vectors, or one lane after another in scalar code, or whole warps in vectors. All
+//! give the same results.
 //!
-//! Vectors are faster while lanes stay convergent, scalar code when they diverge for good. That depends on the data, so it is
-//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the faster way
-//! continues. The measurement is repeated now and then, less often each time it confirms the choice.
+//! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster
+//! where lanes often look at each other, for such places end the regions of the other two. That depends on the data, so it is
+//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the fastest way
+//! continues. The measurement is repeated now and then, less often each time it confirms the choice. Whole warps take
+//! part from the second one on, since their code takes long to compile.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +20,30 @@ pub enum Way {
     Vectors,
     /// One lane after another.
     Lanes,
+    /// All lanes of a warp together, in many vectors.
+    Warps,
+}
+
+impl Way {
+    /// All of them, in the order in which they are measured.
+    const ALL: [Way; 3] = [Way::Vectors, Way::Lanes, Way::Warps];
+
+    /// How many there are besides `Vectors`.
+    pub const OTHERS: usize = 2;
+
+    /// Its number among those besides `Vectors`, if it is one.
+    pub fn other(self) -> Option<usize> {
+        (self as usize).checked_sub(1)
+    }
+
+    /// The way with that number among those besides `Vectors`.
+    pub fn of_other(number: usize) -> Way {
+        Way::of(number as u8 + 1)
+    }
+
+    fn of(number: u8) -> Way {
+        Way::ALL[usize::from(number & WAY).min(2)]
+    }
 }
 
 /// Each way is timed for at least this long and at least this many blocks.
@@ -26,10 +53,10 @@ const FEW_BLOCKS: u64 = 4;
 /// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
 
-/// Lane by lane is chosen if it takes less than this percentage of the vectors' time.
+/// Another way is chosen if it takes less than this percentage of the vectors' time.
 const WORTH_IT: u32 = 95;
 
-/// Timing a way ends early if it takes this many times as long as the other.
+/// Timing a way ends early if it takes this many times as long as vectors.
 const HOPELESS: u32 = 4;
 
 /// Pause between two measurements, as a multiple of the blocks that were timed: the first pause and the longest.
@@ -64,20 +91,28 @@ impl Sample {
 struct State {
     /// Time spent with vectors before the first measurement.
     before: Duration,
-    vectors: Sample,
-    lanes: Sample,
+    /// By way.
+    samples: [Sample; Way::ALL.len()],
+    /// Ways without code, by way.
+    missing: [bool; Way::ALL.len()],
     /// The result of the last measurement.
     found: Way,
-    /// Length of the pause after the next measurement, as a multiple of the blocks timed.
+    /// Length of the pause after the next measurement, as a multiple of the blocks timed; 0 before the first.
     pause: u64,
 }
 
-/// The current activity.
-const RUN_VECTORS: u8 = 0;
-const RUN_LANES: u8 = 1;
-const MEASURE_VECTORS: u8 = 2;
-const MEASURE_LANES: u8 = 3;
-const WARM_UP: u8 = 4;
+impl State {
+    /// The way to measure behind that one, if there is another.
+    fn behind(&self, way: Way) -> Option<Way> {
+        let may = |&way: &Way| !self.missing[way as usize] && (way != Way::Warps || self.pause > 0);
+        Way::ALL.into_iter().skip(way as usize + 1).find(may)
+    }
+}
+
+/// The current activity: the number of a way in the lowest bits, and what is done with it.
+const WAY: u8 = 3;
+const MEASURE: u8 = 4;
+const WARM_UP: u8 = 8;
 
 /// The choice for a kernel, shared by all threads and launches.
 #[derive(Debug)]
@@ -99,22 +134,31 @@ impl Choice {
     /// The way to run the next block.
     #[inline]
     pub fn way(&self) -> Way {
-        match self.now.load(Ordering::Relaxed) {
-            RUN_LANES | MEASURE_LANES => Way::Lanes,
-            _ => Way::Vectors,
-        }
+        Way::of(self.now.load(Ordering::Relaxed))
     }
 
     /// Whether blocks are to be timed.
     #[inline]
     pub fn is_measuring(&self) -> bool {
-        self.now.load(Ordering::Relaxed) >= MEASURE_VECTORS
+        self.now.load(Ordering::Relaxed) > WAY
     }
 
-    /// Records that there is no code for the other way.
-    pub fn give_up(&self) {
-        self.left.store(u64::MAX, Ordering::Relaxed);
-        self.now.store(RUN_VECTORS, Ordering::Relaxed);
+    /// Records that there is no code for that way, which is not `Vectors`.
+    pub fn give_up(&self, way: Way) {
+        let mut state = self.state.lock();
+        state.missing[way as usize] = true;
+        state.samples[way as usize] = Sample::default();
+        let now = self.now.load(Ordering::Relaxed);
+        if state.missing[1..].iter().all(|&missing| missing) {
+            self.left.store(u64::MAX, Ordering::Relaxed);
+            self.now.store(Way::Vectors as u8, Ordering::Relaxed);
+        } else if Way::of(now) != way {
+            // Another thread has gone on already.
+        } else if now & MEASURE != 0 {
+            self.go_on_behind(&mut state, way);
+        } else {
+            self.now.store(Way::Vectors as u8, Ordering::Relaxed);
+        }
     }
 
     /// Records blocks that have run without being timed.
@@ -128,52 +172,63 @@ impl Choice {
         self.left.store(left.saturating_sub(blocks), Ordering::Relaxed);
         if left <= blocks {
             let mut state = self.state.lock();
-            (state.vectors, state.lanes) = (Sample::default(), Sample::default());
-            self.now.store(MEASURE_VECTORS, Ordering::Relaxed);
+            state.samples = Default::default();
+            self.now.store(MEASURE, Ordering::Relaxed);
         }
     }
 
     /// Records the time that blocks have taken; with 0 blocks, the time of a part of one.
     pub fn took(&self, way: Way, blocks: u64, time: Duration) {
         let mut state = self.state.lock();
-        match (self.now.load(Ordering::Relaxed), way) {
-            (WARM_UP, Way::Vectors) => {
-                state.before += time;
-                if state.before >= self.patience {
-                    self.now.store(MEASURE_VECTORS, Ordering::Relaxed);
-                }
+        let now = self.now.load(Ordering::Relaxed);
+        if Way::of(now) != way {
+            return;
+        }
+        if now & WARM_UP != 0 {
+            state.before += time;
+            if state.before >= self.patience {
+                self.now.store(MEASURE, Ordering::Relaxed);
             }
-            (MEASURE_VECTORS, Way::Vectors) => {
-                state.vectors.add(blocks, time);
-                if state.vectors.is_enough() {
-                    self.now.store(MEASURE_LANES, Ordering::Relaxed);
-                }
+        } else if now & MEASURE != 0 {
+            let vectors = state.samples[0];
+            let sample = &mut state.samples[way as usize];
+            sample.add(blocks, time);
+            let hopeless = way != Way::Vectors
+                && sample.time > LONG_BLOCK / 4
+                && !sample.takes_less(vectors, 100 * HOPELESS);
+            if sample.is_enough() || hopeless {
+                self.go_on_behind(&mut state, way);
             }
-            (MEASURE_LANES, Way::Lanes) => {
-                state.lanes.add(blocks, time);
-                let State { vectors, lanes, .. } = *state;
-                let hopeless = lanes.time > LONG_BLOCK / 4 && !lanes.takes_less(vectors, 100 * HOPELESS);
-                if lanes.is_enough() || hopeless {
-                    self.decide(&mut state);
-                }
-            }
-            _ => {}
+        }
+    }
+
+    /// Measures the next way, or decides if that one was the last.
+    fn go_on_behind(&self, state: &mut State, way: Way) {
+        match state.behind(way) {
+            Some(next) => self.now.store(MEASURE | next as u8, Ordering::Relaxed),
+            None => self.decide(state),
         }
     }
 
     fn decide(&self, state: &mut State) {
-        let State { vectors, lanes, .. } = *state;
-        let better = lanes.blocks > 0 && lanes.takes_less(vectors, WORTH_IT);
-        let found = if better { Way::Lanes } else { Way::Vectors };
+        let samples = state.samples;
+        let mut found = Way::Vectors;
+        for way in [Way::Lanes, Way::Warps] {
+            let sample = samples[way as usize];
+            let percent = if found == Way::Vectors { WORTH_IT } else { 100 };
+            if sample.blocks > 0 && sample.takes_less(samples[found as usize], percent) {
+                found = way;
+            }
+        }
         state.pause = match state.pause {
             0 => FIRST_PAUSE,
             pause if found == state.found => (2 * pause).min(LONGEST_PAUSE),
             _ => FIRST_PAUSE,
         };
         state.found = found;
-        let blocks = (vectors.blocks + lanes.blocks).max(1);
+        let blocks = samples.iter().map(|sample| sample.blocks).sum::<u64>().max(1);
         self.left.store(blocks.saturating_mul(state.pause), Ordering::Relaxed);
-        self.now.store(if better { RUN_LANES } else { RUN_VECTORS }, Ordering::Relaxed);
+        self.now.store(found as u8, Ordering::Relaxed);
     }
 }
 
@@ -217,6 +272,10 @@ mod tests {
         for _ in 0..3 {
             choice.took(Way::Vectors, 4, 2 * MILLI);
             choice.took(Way::Lanes, 4, 20 * MILLI);
+            if choice.is_measuring() {
+                assert_eq!(choice.way(), Way::Warps);
+                choice.give_up(Way::Warps);
+            }
             assert!(!choice.is_measuring());
             let mut pause = 0;
             while !choice.is_measuring() {
@@ -240,9 +299,41 @@ mod tests {
         choice.took(Way::Lanes, 0, 6 * MILLI);
         assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
         let choice = measuring();
-        choice.give_up();
+        choice.took(Way::Vectors, 100, 2 * MILLI);
+        choice.give_up(Way::Lanes);
+        choice.give_up(Way::Warps);
         choice.ran(u64::MAX);
         choice.took(Way::Vectors, 100, 2 * MILLI);
         assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+    }
+
+    #[test]
+    fn whole_warps_take_part_from_the_second_measurement_on() {
+        for (lanes, warps, wanted) in [(1, 2, Way::Lanes), (3, 2, Way::Warps), (9, 8, Way::Vectors)] {
+            let choice = measuring();
+            choice.took(Way::Vectors, 4, 4 * MILLI);
+            choice.took(Way::Lanes, 4, 20 * MILLI);
+            assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+            choice.ran(u64::from(u32::MAX));
+            choice.took(Way::Vectors, 4, 4 * MILLI * 2);
+            assert_eq!(choice.way(), Way::Lanes);
+            choice.took(Way::Lanes, 4, lanes * 2 * MILLI);
+            assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
+            choice.took(Way::Warps, 4, warps * 2 * MILLI);
+            assert_eq!((choice.way(), choice.is_measuring()), (wanted, false), "{lanes} and {warps}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_loses_its_code_is_left() {
+        let choice = measuring();
+        choice.took(Way::Vectors, 4, 20 * MILLI);
+        choice.took(Way::Lanes, 4, 4 * MILLI);
+        assert_eq!(choice.way(), Way::Lanes);
+        choice.give_up(Way::Lanes);
+        assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+        choice.ran(u64::from(u32::MAX));
+        choice.took(Way::Vectors, 4, 20 * MILLI);
+        assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
     }
 }

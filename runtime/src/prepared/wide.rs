@@ -2,6 +2,7 @@
 
 use super::Template;
 use crate::exec::setup::Plan;
+use crate::exec::ways::Way;
 use crate::exec::{Outcome, Scheduler, Stop, Tiers, Watch};
 use crate::variant::Variant;
 use crate::{CancelToken, Memory};
@@ -15,8 +16,8 @@ pub(crate) struct Owned {
     pub template: Arc<Template>,
     /// Stops the launch, beside the launch's own token.
     pub cancel: CancelToken,
-    /// Makes the tiers that run blocks lane by lane.
-    pub lanes: Box<dyn Fn() -> Option<Arc<Tiers>> + Send + Sync>,
+    /// Makes the tiers that run blocks in other ways.
+    pub others: Others,
 }
 
 /// A launch that runs whenever threads serve it.
@@ -26,16 +27,15 @@ pub(crate) struct Wide {
     owned: Arc<Owned>,
 }
 
-/// Makes what makes the tiers for running lane by lane.
-pub(crate) fn lanes_of(
-    template: &Arc<Template>,
-    variant: Variant,
-) -> Box<dyn Fn() -> Option<Arc<Tiers>> + Send + Sync> {
-    let template = template.clone();
-    let one_by_one = variant.lane_by_lane();
-    Box::new(move || {
+/// Makes the tiers that run blocks in other ways.
+pub(crate) type Others = Box<dyn Fn(Way) -> Option<Arc<Tiers>> + Send + Sync>;
+
+/// Makes what makes them. `tiers` are those of vectors.
+pub(crate) fn others_of(template: &Arc<Template>, variant: Variant, tiers: &Arc<Tiers>) -> Others {
+    let (template, tiers) = (template.clone(), tiers.clone());
+    Box::new(move |way| {
         let (config, cancel) = (template.engine.config(), template.launch.cancel.as_ref());
-        template.program.tiers(one_by_one, config, cancel).ok()
+        template.program.other_tiers(way, variant, &tiers, config, cancel)
     })
 }
 

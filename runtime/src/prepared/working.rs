@@ -1,6 +1,6 @@
 //! What a thread needs to run a prepared launch: the plan, the code, and for each way to run a stepper's storage and a block.
 
-use super::wide::{Owned, lanes_of};
+use super::wide::{Owned, others_of};
 use super::{Consts, Template, Wide, number};
 use crate::engine;
 use crate::exec::block::{RunningBlock, Turn};
@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// One way to run: lanes in vectors, or one lane after another.
+/// One way to run.
 struct Means {
     tiers: Arc<Tiers>,
     /// Where its frames have user data.
@@ -71,7 +71,7 @@ pub(crate) struct Working {
     unlimited: bool,
     plan: Arc<Plan>,
     vectors: Means,
-    lanes: Option<Means>,
+    others: [Option<Means>; Way::OTHERS],
     most_user: usize,
     consts_version: u64,
     /// The const banks as dispatches take them along.
@@ -147,7 +147,7 @@ impl Working {
             unlimited,
             plan: Arc::new(plan),
             vectors,
-            lanes: None,
+            others: Default::default(),
             most_user,
             consts_version: 0,
             snapshot: OnceLock::new(),
@@ -183,7 +183,7 @@ impl Working {
             unlimited: self.unlimited,
             plan: Arc::new(plan),
             vectors: Means::new(self.vectors.tiers.clone()),
-            lanes: None,
+            others: Default::default(),
             most_user: self.most_user,
             consts_version: self.consts_version,
             snapshot: OnceLock::new(),
@@ -281,9 +281,7 @@ impl Working {
         let template = self.template.clone();
         self.plan()?.set_user_data(&template.program.needs(), first, words, most)?;
         self.vectors.stale = true;
-        if let Some(lanes) = &mut self.lanes {
-            lanes.stale = true;
-        }
+        self.others.iter_mut().flatten().for_each(|other| other.stale = true);
         Ok(())
     }
 
@@ -309,9 +307,7 @@ impl Working {
 
     fn forget_blocks(&mut self) {
         self.vectors.block = None;
-        if let Some(lanes) = &mut self.lanes {
-            lanes.block = None;
-        }
+        self.others.iter_mut().flatten().for_each(|other| other.block = None);
     }
 
     /// Makes it again for the memory as it is now, which needs other code.
@@ -416,21 +412,21 @@ impl Working {
 
     /// The way that the only block goes.
     fn way(&mut self) -> Way {
-        let tiers = &self.vectors.tiers;
-        let limited = self.plan.segments.are_limited();
-        if limited || !self.may_choose() || tiers.choice().way() == Way::Vectors {
+        if self.plan.segments.are_limited() || !self.may_choose() {
             return Way::Vectors;
         }
-        if self.lanes.is_none() {
-            match lanes_of(&self.template, self.variant)() {
-                Some(tiers) => self.lanes = Some(Means::new(tiers)),
-                None => {
-                    tiers.choice().give_up();
-                    return Way::Vectors;
-                }
+        let tiers = &self.vectors.tiers;
+        loop {
+            let way = tiers.choice().way();
+            let Some(other) = way.other().map(|number| &mut self.others[number]) else { return way };
+            if other.is_none() {
+                *other = others_of(&self.template, self.variant, tiers)(way).map(Means::new);
             }
+            if other.is_some() {
+                return way;
+            }
+            tiers.choice().give_up(way);
         }
-        Way::Lanes
     }
 
     fn may_choose(&self) -> bool {
@@ -446,10 +442,8 @@ impl Working {
         let Template { engine, memory, launch, .. } = &*template;
         let choice = self.vectors.tiers.clone();
         let choice = choice.choice();
-        let means = match (way, &mut self.lanes) {
-            (Way::Lanes, Some(lanes)) => lanes,
-            _ => &mut self.vectors,
-        };
+        let other = way.other().and_then(|number| self.others[number].as_mut());
+        let means = other.unwrap_or(&mut self.vectors);
         let (plan, tiers) = (&*self.plan, &*means.tiers);
         let cancel = launch.cancel.as_ref();
         let watch = Watch::new(engine.config());
@@ -576,13 +570,13 @@ impl Working {
         let Template { engine, memory, launch, .. } = &**template;
         let section = Section::enter();
         let threads = engine.config().thread_count();
-        let lanes = lanes_of(template, self.variant);
+        let others = others_of(template, self.variant, &self.vectors.tiers);
         let lent = self.lend();
         let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
         let mut scheduler = Scheduler::new(plan, tiers, memory, &engine.background, threads);
         scheduler.cancel_by(launch.cancel.as_ref());
         scheduler.tell(launch.progress.as_ref());
-        self.set_up(&mut scheduler, &*lanes);
+        self.set_up(&mut scheduler, &*others);
         if let Some(lent) = lent {
             scheduler.lend(lent);
         }
@@ -607,14 +601,14 @@ impl Working {
     fn set_up<'a>(
         &self,
         scheduler: &mut Scheduler<'a>,
-        lanes: &'a (dyn Fn() -> Option<Arc<Tiers>> + Send + Sync),
+        others: &'a (dyn Fn(Way) -> Option<Arc<Tiers>> + Send + Sync),
     ) {
         let launch = &self.template.launch;
         if launch.capture_registers || launch.capture_shared {
             return;
         }
         if self.variant.may_choose(self.template.engine.config()) {
-            scheduler.allow_lanes(lanes);
+            scheduler.allow_others(others);
         }
         scheduler.allow_rows();
     }
@@ -628,11 +622,11 @@ impl Working {
             tiers: self.vectors.tiers.clone(),
             template: self.template.clone(),
             cancel: cancel.clone(),
-            lanes: lanes_of(&self.template, self.variant),
+            others: others_of(&self.template, self.variant, &self.vectors.tiers),
         };
         let threads = self.template.engine.config().thread_count();
         Wide::new(owned, threads, deadline, |scheduler, owned| {
-            self.set_up(scheduler, &*owned.lanes);
+            self.set_up(scheduler, &*owned.others);
             if let Some(lent) = lent {
                 scheduler.lend(lent);
             }

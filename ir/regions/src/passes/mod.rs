@@ -7,6 +7,7 @@ pub mod canon;
 pub mod conjunctions;
 pub mod demand;
 pub mod ends;
+pub mod entry_mask;
 pub mod floats;
 pub mod lane_loops;
 pub mod one_lane;
@@ -19,11 +20,13 @@ pub mod whole;
 use warpjit_ir_core::function::Function;
 use warpjit_ir_core::passes::{self as any_form, Pass};
 
-const OF_MASK_FORM: [(&str, Pass); 10] = [
+const OF_MASK_FORM: [(&str, Pass); 12] = [
     ("canon", canon::run),
     ("conjunctions", conjunctions::run),
     ("demand", demand::run),
     ("ends", ends::run),
+    ("entry_mask", entry_mask::run),
+    ("entry_mask_stores", entry_mask::drop_unchanged),
     ("floats", floats::run),
     ("one_lane", one_lane::run),
     ("pairs", pairs::run),

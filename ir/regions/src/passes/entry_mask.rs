@@ -1,0 +1,179 @@
+//! Makes two versions of a region that will run a single lane at a time: for lanes that have the guest's mask when they
+//! enter, and for lanes that have not.
+//!
+//! A wave's code computes under EXEC, and what EXEC is when a region starts is not known. For a single lane it is one
+//! truth value, so one branch at the start tells it for all that follows: in the first version nearly all selections by
+//! EXEC are gone, in the second nearly everything is.
+
+use std::collections::{HashMap, HashSet};
+
+use warpjit_ir_core::analysis::Cfg;
+use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
+use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator};
+use warpjit_ir_core::opcodes::Opcode;
+use warpjit_ir_core::types::Scalar;
+
+/// Uses of the mask from which on two versions are made.
+const FEWEST_USES: usize = 6;
+
+/// Most instructions of a region with two versions.
+const MOST_INSTS: usize = 12_000;
+
+/// Makes the versions if that pays. The function is in mask form, and right for a chunk of a single lane only.
+pub fn run(func: &mut Function) -> bool {
+    let size: usize = func.blocks.iter().map(|b| b.insts.len()).sum();
+    if func.form != Form::Mask || size > MOST_INSTS {
+        return false;
+    }
+    let Some(mask) = entry_mask(func) else { return false };
+    let cfg = Cfg::new(func);
+    let entry = func.entry;
+    if !cfg.preds[entry.index()].is_empty() {
+        return false;
+    }
+    // What the mask is made of comes first, all else in its block goes into one of its own.
+    let Some((first, rest)) = part(func, mask) else { return false };
+    func.block_mut(entry).insts = first;
+    let (pc, term_pc) = (func.block(entry).pc, func.block(entry).term_pc);
+    let with = func.add_block(pc);
+    let term = func.block_mut(entry).term.take();
+    let data = func.block_mut(with);
+    (data.insts, data.term, data.term_pc) = (rest, term, term_pc);
+
+    let old: Vec<Block> = std::iter::once(with).chain(cfg.rpo.into_iter().filter(|&b| b != entry)).collect();
+    let without = copy(func, &old)[&with];
+    let call = |block| BlockCall { block, args: Vec::new() };
+    func.block_mut(entry).term = Some(Terminator::BrAny { mask, taken: call(with), next: call(without) });
+    true
+}
+
+/// The mask of lanes that is read when the region starts and used most often.
+fn entry_mask(func: &Function) -> Option<Value> {
+    let mut uses: HashMap<Value, usize> = HashMap::new();
+    for &inst in &func.block(func.entry).insts {
+        let data = func.inst(inst);
+        let (Opcode::SlotGet | Opcode::LaneBit, Some(r)) = (data.op, data.result) else { continue };
+        if func.ty(r).scalar == Scalar::I1 && !func.ty(r).uniform {
+            uses.insert(r, 0);
+        }
+    }
+    let mut count = |v: Value| {
+        if let Some(uses) = uses.get_mut(&v) {
+            *uses += 1;
+        }
+    };
+    for block in &func.blocks {
+        block.insts.iter().for_each(|&i| func.inst(i).args.iter().for_each(|&v| count(v)));
+        if let Some(term) = &block.term {
+            term.for_each_use(&mut count);
+        }
+    }
+    let most = uses.into_iter().max_by_key(|&(v, uses)| (uses, std::cmp::Reverse(v)))?;
+    (most.1 >= FEWEST_USES).then_some(most.0)
+}
+
+/// The instructions of the entry block that a value is made of, and the others. `None` if they cannot come first.
+fn part(func: &Function, value: Value) -> Option<(Vec<Inst>, Vec<Inst>)> {
+    let insts = &func.block(func.entry).insts;
+    let mut needed = HashSet::from([value]);
+    let mut is_needed = vec![false; insts.len()];
+    for (n, &inst) in insts.iter().enumerate().rev() {
+        let data = func.inst(inst);
+        if !data.result.is_some_and(|r| needed.contains(&r)) {
+            continue;
+        }
+        if data.op != Opcode::SlotGet && !data.op.is_pure() {
+            return None;
+        }
+        is_needed[n] = true;
+        needed.extend(&data.args);
+    }
+    let last = is_needed.iter().rposition(|&needed| needed)?;
+    if insts[..last].iter().any(|&inst| func.inst(inst).op == Opcode::SlotSet) {
+        return None;
+    }
+    let of = |which: bool| {
+        let both = insts.iter().zip(&is_needed);
+        both.filter(|&(_, &needed)| needed == which).map(|(&inst, _)| inst).collect()
+    };
+    Some((of(true), of(false)))
+}
+
+/// Copies blocks; jumps between them lead to copies.
+fn copy(func: &mut Function, blocks: &[Block]) -> HashMap<Block, Block> {
+    let mut copies = HashMap::new();
+    let mut values: HashMap<Value, Value> = HashMap::new();
+    let mut made = Vec::new();
+    for &block in blocks {
+        let data = func.block(block).clone();
+        let copy = func.add_block(data.pc);
+        copies.insert(block, copy);
+        for &param in &data.params {
+            let ty = func.ty(param);
+            values.insert(param, func.add_param(copy, ty));
+        }
+        for &inst in &data.insts {
+            let old = func.inst(inst).clone();
+            let ty = old.result.map(|r| func.ty(r));
+            let new = func.make_inst(old.op, &old.args, old.imm, ty, old.pc);
+            func.block_mut(copy).insts.push(new);
+            if let (Some(from), Some(to)) = (old.result, func.inst(new).result) {
+                values.insert(from, to);
+            }
+            made.push(new);
+        }
+        let to = func.block_mut(copy);
+        (to.term, to.term_pc, to.guest_insts) = (data.term, data.term_pc, data.guest_insts);
+        (to.counted, to.lane_counts) = (data.counted, data.lane_counts);
+    }
+    let new = |v: Value| *values.get(&v).unwrap_or(&v);
+    for inst in made {
+        func.inst_mut(inst).args.iter_mut().for_each(|a| *a = new(*a));
+    }
+    for copy in copies.values() {
+        if let Some(term) = &mut func.block_mut(*copy).term {
+            term.map_uses(new);
+            term.map_blocks(|b| *copies.get(&b).unwrap_or(&b));
+        }
+    }
+    copies
+}
+
+/// Removes stores of slots that change nothing: to lanes that have not the mask, and of what the slot held.
+pub fn drop_unchanged(func: &mut Function) -> bool {
+    // Slots that are written where the region ends only hold what they held until then.
+    let mut kept: HashMap<Slot, bool> = HashMap::new();
+    for block in &func.blocks {
+        let ends = matches!(block.term, Some(Terminator::Return { .. }));
+        let mut here = Vec::new();
+        for &inst in &block.insts {
+            if let (Opcode::SlotSet, Imm::Slot(slot)) = (func.inst(inst).op, func.inst(inst).imm) {
+                *kept.entry(slot).or_insert(true) &= ends && !here.contains(&slot);
+                here.push(slot);
+            }
+        }
+    }
+    let is_vain = |func: &Function, inst| {
+        let data = func.inst(inst);
+        let (Opcode::SlotSet, Imm::Slot(slot)) = (data.op, data.imm) else { return false };
+        if func.slots[slot.index()].ty.uniform {
+            // Written by the last chunk for all.
+            return false;
+        }
+        let never = data.args.get(1).is_some_and(|&g| func.as_const(g).is_some_and(|bits| bits & 1 == 0));
+        let held = |v: Value| {
+            let source = func.def_inst(v);
+            source.is_some_and(|of| of.op == Opcode::SlotGet && of.imm == Imm::Slot(slot))
+        };
+        never || kept[&slot] && data.args.first().is_some_and(|&v| held(v))
+    };
+    let mut changed = false;
+    for block in func.block_ids() {
+        let insts = std::mem::take(&mut func.block_mut(block).insts);
+        let before = insts.len();
+        let left: Vec<_> = insts.into_iter().filter(|&inst| !is_vain(func, inst)).collect();
+        changed |= left.len() != before;
+        func.block_mut(block).insts = left;
+    }
+    changed
+}
