@@ -9,6 +9,7 @@
         hiprtcResult result_ = (call);                                                                               \
         if (result_ != HIPRTC_SUCCESS) {                                                                             \
             std::printf("FAILED: %s:%d: %s: %s\n", __FILE__, __LINE__, #call, hiprtcGetErrorString(result_));        \
+            std::fflush(stdout);                                                                                      \
             std::_Exit(1);                                                                                           \
         }                                                                                                            \
     } while (0)

@@ -14,6 +14,7 @@
         rocrand_status status_ = (call);                                                                             \
         if (status_ != ROCRAND_STATUS_SUCCESS) {                                                                     \
             std::printf("FAILED: %s:%d: %s: %d\n", __FILE__, __LINE__, #call, int(status_));                         \
+            std::fflush(stdout);                                                                                      \
             std::_Exit(1);                                                                                           \
         }                                                                                                            \
     } while (0)

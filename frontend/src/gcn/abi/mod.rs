@@ -84,6 +84,7 @@ fn code_segment(code: Arc<[u8]>) -> Segment {
         address: CODE_ADDRESS,
         size: SegmentSize::Bytes(0),
         writable: false,
+        kept: false,
         contents: vec![(0, code)],
     }
 }
@@ -97,6 +98,7 @@ pub(super) fn data_share() -> Segment {
         address: GDS_ADDRESS,
         size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
         writable: true,
+        kept: true,
         contents: Vec::new(),
     }
 }
