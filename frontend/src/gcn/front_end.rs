@@ -135,6 +135,7 @@ fn lift_program(
         shared_aperture,
         private_aperture,
         preload: &setup.preload,
+        code_pointers: &options.code_pointers,
         observed: raw,
         stage,
     };
