@@ -31,8 +31,6 @@ pub struct CodeOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, by number. Jumps to addresses in them are
     /// followed.
     pub known_user_data: Vec<(u8, u32)>,
-    /// GCN code in guest memory: addresses where jumps may go of which it is not known where they go.
-    pub code_pointers: Vec<u64>,
     /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
     /// faults are addresses in the segment.
     pub base: u32,

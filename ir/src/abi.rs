@@ -120,8 +120,6 @@ pub struct Segment {
     pub size: SegmentSize,
     /// Whether the guest may store to it.
     pub writable: bool,
-    /// Whether hardware keeps its contents from one launch to the next: a launch may then get what an earlier one left there.
-    pub kept: bool,
     /// Its initial contents, as (offset, bytes); the rest is zero.
     pub contents: Vec<(u32, Arc<[u8]>)>,
 }

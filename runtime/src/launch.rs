@@ -4,8 +4,8 @@ use crate::{Listings, Profile, SaveToken, SavedLaunch};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use warpjit_ir::{TextureTables, WarpRing};
 
@@ -67,9 +67,6 @@ pub struct Launch {
     /// [`crate::ProgramOptions::local`] bytes a lane. The buffer must be large enough for all parts, otherwise some
     /// accesses are outside it.
     pub scratch_ring: Option<WarpRing>,
-    /// What earlier launches left in the global data share, and in its barriers and semaphores. `None`: this launch has one of its own
-    /// that starts as zeros.
-    pub data_share: Option<DataShare>,
     /// Initial values of registers, as (name, values): one value for all lanes, or one for each lane.
     pub registers: Vec<(String, Vec<u64>)>,
     /// Whether to return the final registers ([`Report::registers`]). Only for launches of one warp.
@@ -105,7 +102,6 @@ crate::setters::setters! {
         globals: Vec<GlobalSpace>,
         user_data: Vec<u32>,
         scratch_ring: Option<WarpRing>,
-        data_share: Option<DataShare>,
         registers: Vec<(String, Vec<u64>)>,
         capture_registers: bool,
         shared: Vec<u8>,
@@ -115,27 +111,6 @@ crate::setters::setters! {
         save: Option<SaveToken>,
         textures: TextureTables,
         progress: Option<Progress>,
-    }
-}
-
-/// The contents of GCN's global data share with its barriers and semaphores, for launches that hand it on: each begins with what the one
-/// before it left. Clones are the same one. It starts as zeros. Launches that have it must not run at the same time, or one of them may
-/// begin with what was there before the other.
-///
-/// A program that prepares a barrier (`ds_gws_init`) in one launch and waits there in the next needs it.
-#[derive(Clone, Default)]
-pub struct DataShare(Arc<Mutex<Vec<u8>>>);
-
-impl DataShare {
-    /// The contents.
-    pub(crate) fn contents(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for DataShare {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DataShare").finish_non_exhaustive()
     }
 }
 

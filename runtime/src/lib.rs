@@ -94,8 +94,7 @@ pub use engine::Engine;
 pub use error::Error;
 pub use exec::{BoundSampler, Sampler};
 pub use launch::{
-    Arg, CancelToken, DataShare, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats,
-    TierShares,
+    Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 pub use memory::{

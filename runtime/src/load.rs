@@ -61,8 +61,8 @@ impl Program {
     ///
     /// Code has no size: what can be reached from the entry is found by following the control flow, wherever in memory it leads. On GCN
     /// these are branches, and `s_setpc_b64`, `s_swappc_b64` and `s_call_b64` to addresses that are known then: relative to
-    /// `s_getpc_b64`, constants, or words in [`ProgramOptions::known_user_data`]. Jumps to other addresses may lead to those in
-    /// [`ProgramOptions::code_pointers`]; one to another is an `illegal` fault with that address. A launch maps nothing for the code, so literal pools are read from guest memory like any data. On Tesla and Fermi,
+    /// `s_getpc_b64`, constants, or words in [`ProgramOptions::known_user_data`]. A jump to another address is an `illegal` fault with
+    /// that address. A launch maps nothing for the code, so literal pools are read from guest memory like any data. On Tesla and Fermi,
     /// code is in a segment ([`ProgramOptions::segment`]).
     ///
     /// The program is what memory held when it was loaded. [`Program::is_current`] tells whether it still does; [`crate::ProgramCache`]
@@ -191,7 +191,6 @@ fn code_options(options: &ProgramOptions, raw: bool) -> CodeOptions {
         rsrc1: options.rsrc1,
         rsrc2: options.rsrc2,
         known_user_data: options.known_user_data.clone(),
-        code_pointers: options.code_pointers.clone(),
         base: options.base,
         c0_given: options.c0_given,
         texture_handles: options.texture_handles,

@@ -51,10 +51,6 @@ pub struct ProgramOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, as (number, word). A jump to an address in them,
     /// as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is an error.
     pub known_user_data: Vec<(u8, u32)>,
-    /// [`Program::load_at`] on GCN: guest addresses of functions that the program calls by addresses which it reads from memory: virtual
-    /// functions, tables of functions. A call whose target is not known may lead to any of them. Addresses that the program itself
-    /// computes from constants need not be here.
-    pub code_pointers: Vec<u64>,
     /// [`Program::load_at`] on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. `None`: it
     /// begins where the program does.
     pub segment: Option<u64>,
@@ -86,7 +82,6 @@ crate::setters::setters! {
         rsrc1: Option<u32>,
         rsrc2: Option<u32>,
         known_user_data: Vec<(u8, u32)>,
-        code_pointers: Vec<u64>,
         segment: Option<u64>,
         code_bytes: Option<u32>,
         base: u32,
@@ -112,7 +107,6 @@ impl ProgramOptions {
             rsrc1: None,
             rsrc2: None,
             known_user_data: Vec::new(),
-            code_pointers: Vec::new(),
             segment: None,
             code_bytes: None,
             base: 0,

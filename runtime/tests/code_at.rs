@@ -170,30 +170,6 @@ fn calls_relative_to_the_pc_reach_libraries_on_both_sides() {
     }
 }
 
-/// A table of functions in memory, as a class has of its virtual functions: the address is a word of memory that no constant tells.
-#[test]
-fn functions_that_memory_names_are_called() {
-    let called = gcn(CALLED);
-    let code = gcn("
-        s_mov_b32 s6, 1
-        s_getpc_b64 s[0:1]
-        s_load_dwordx2 s[2:3], s[0:1], 0x18
-        s_waitcnt lgkmcnt(0)
-        s_swappc_b64 s[4:5], s[2:3]
-        s_mul_i32 s6, s6, 2
-        s_endpgm
-    ");
-    assert_eq!(code.len(), 32);
-    let with_table = [code.as_slice(), &FAR.to_le_bytes()].concat();
-    let pieces = [(CODE, with_table.as_slice()), (FAR, called.as_slice())];
-    assert_eq!(fault(&pieces, &options()).kind, FaultKind::Illegal);
-    // One more that is never called, and one where no code is.
-    let options = options().code_pointers(vec![FAR, CODE + 8, 0x5000_0000]);
-    for config in settings() {
-        assert_eq!(scalar(&run(&config, &pieces, &options, &wave()), "s6"), 2 * 42);
-    }
-}
-
 #[test]
 fn a_target_that_is_not_known_is_named_by_the_fault() {
     let caller = gcn("

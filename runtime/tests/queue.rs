@@ -656,7 +656,6 @@ fn with_segment(body: &str) -> Program {
         address: 0xe000_0000,
         size: SegmentSize::Bytes(64),
         writable: true,
-        kept: false,
         contents: vec![],
     });
     Program::from_image(image).unwrap()

@@ -60,14 +60,8 @@ fn segmented() -> Program {
     image.abi = abi();
     image.abi.header = vec![field(0x10, Builtin::GridThreads(0)), field(0x12, Builtin::Axes)];
     image.abi.params = ParamSpace { space: Space::Global(0), offset: 0, max_bytes: 8, pointer_bytes: 8 };
-    let segment = |name, address, size| Segment {
-        name,
-        address,
-        size,
-        writable: false,
-        kept: false,
-        contents: Vec::new(),
-    };
+    let segment =
+        |name, address, size| Segment { name, address, size, writable: false, contents: Vec::new() };
     let pointer = 0xe001_0004_u64.to_le_bytes();
     image.abi.segments = vec![
         Segment {

@@ -2,9 +2,7 @@
 
 use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::{Generation, assemble};
-use warpjit_runtime::{
-    Access, Config, DataShare, Engine, FaultKind, Launch, Program, ProgramOptions, Report, Tier,
-};
+use warpjit_runtime::{Access, Config, Engine, FaultKind, Launch, Program, ProgramOptions, Report, Tier};
 
 const OUT: u64 = 0x10_0000;
 const WORDS: usize = 4096;
@@ -235,86 +233,4 @@ fn a_barrier_that_too_few_reach_is_a_timeout() {
         let fault = report.fault.as_ref().expect("it waits for ever");
         assert_eq!(fault.kind, FaultKind::Timeout);
     });
-}
-
-/// The words of the results after some programs, run in turn with one data share.
-fn run_in_turn(sources: &[&str], generation: Generation, blocks: &[u32], config: Config) -> Vec<u32> {
-    let engine = Engine::new(config).unwrap();
-    let memory = engine.memory().unwrap();
-    memory.map(Some(OUT), 4 * WORDS as u64, Access::ReadWrite).unwrap();
-    let share = DataShare::default();
-    for (source, &blocks) in sources.iter().zip(blocks) {
-        let code =
-            assemble(&format!("{PROLOGUE}{source}"), generation).unwrap_or_else(|e| panic!("{e}")).code;
-        let options = ProgramOptions::new(Isa::Gcn).raw(true).chip(Some(generation.into()));
-        let program = Program::load(&code, &options).unwrap();
-        let launch = Launch::default().grid([blocks, 1, 1]).block([64, 1, 1]).max_steps(MOST_STEPS);
-        let launch = launch.data_share(Some(share.clone()));
-        fine(&engine.prepare(&program, &memory, &launch).unwrap().run().unwrap());
-    }
-    let mut bytes = vec![0; 4 * WORDS];
-    memory.read(OUT, &mut bytes).unwrap();
-    bytes.chunks(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-}
-
-/// A launch prepares a barrier, the next one waits there: what HIP's cooperative launches do.
-#[test]
-fn a_launch_finds_what_the_one_before_it_left() {
-    const BLOCKS: u32 = 8;
-    let prepare = format!(
-        "
-        s_mov_b64 exec, 1
-        v_mov_b32 v7, {}
-        ds_gws_init v7 gds
-        s_endpgm
-    ",
-        BLOCKS - 1
-    );
-    // Each wave stores a number, and behind the barrier reads that of the next wave.
-    let meet = format!(
-        "
-        s_mov_b64 exec, 1
-        ds_add_rtn_u32 v2, v0, v1 gds
-        s_waitcnt lgkmcnt(0)
-        v_lshlrev_b32 v3, 2, v2
-        v_mad_u32_u24 v6, v2, v1, 7
-        buffer_store_dword v6, v3, s[4:7], 0 offen glc
-        s_waitcnt vmcnt(0)
-        v_mov_b32 v7, {}
-        ds_gws_barrier v7 gds
-        s_waitcnt lgkmcnt(0)
-        v_mad_u32_u24 v8, v2, v1, 1
-        v_and_b32 v8, {}, v8
-        v_lshlrev_b32 v8, 2, v8
-        buffer_load_dword v9, v8, s[4:7], 0 offen glc
-        s_waitcnt vmcnt(0)
-        buffer_store_dword v9, v3, s[4:7], 0 offen offset:2048
-        s_endpgm
-    ",
-        BLOCKS - 1,
-        BLOCKS - 1
-    );
-    for generation in [Generation::Gfx8, Generation::Gfx9] {
-        for (tier, threads) in [(Tier::Interp, 1), (Tier::Interp, 2), (Tier::Jit, 1), (Tier::Jit, 2)] {
-            let config = Config::default().tier(tier).threads(threads);
-            let words = run_in_turn(&[&prepare, &meet], generation, &[1, BLOCKS], config);
-            let want: Vec<u32> = (0..BLOCKS).map(|wave| (wave + 1) % BLOCKS + 7).collect();
-            assert_eq!(words[512..512 + BLOCKS as usize], want, "{tier:?}, {threads} threads");
-        }
-    }
-}
-
-#[test]
-fn data_is_handed_on() {
-    let source = "
-        ds_add_rtn_u32 v2, v0, v1 gds
-        s_waitcnt lgkmcnt(0)
-        v_lshlrev_b32 v3, 2, v2
-        v_mul_u32_u24 v6, 3, v2
-        buffer_store_dword v6, v3, s[4:7], 0 offen
-        s_endpgm
-    ";
-    let words = run_in_turn(&[source, source, source], Generation::Gfx9, &[5, 1, 9], Config::default());
-    let want: Vec<u32> = (0..15 * 64).map(|n| 3 * n).collect();
-    assert_eq!(words[..15 * 64], want);
 }

@@ -84,7 +84,6 @@ pub fn counters() -> Segment {
         address: COUNTERS_ADDRESS,
         size: SegmentSize::PerWarp(COUNTERS_BYTES),
         writable: true,
-        kept: false,
         contents: Vec::new(),
     }
 }
@@ -96,7 +95,6 @@ pub fn variables(memory: &GlobalMemory) -> Segment {
         address: memory.address,
         size: SegmentSize::Bytes(memory.bytes),
         writable: true,
-        kept: false,
         contents: vec![(0, Arc::from(memory.contents.as_slice()))],
     }
 }

@@ -135,7 +135,6 @@ fn lift_program(
         shared_aperture,
         private_aperture,
         preload: &setup.preload,
-        code_pointers: &options.code_pointers,
         observed: raw,
         stage,
     };

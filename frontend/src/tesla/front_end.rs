@@ -177,7 +177,6 @@ fn place_variables(
             address: VARIABLES,
             size: SegmentSize::Bytes((address - VARIABLES) as u32),
             writable: true,
-            kept: false,
             contents: Vec::new(),
         });
     }

@@ -11,7 +11,7 @@
 use super::setup::Needs;
 use crate::cache::digest::{BYTES, Digest};
 use crate::memory::{Lease, Leased};
-use crate::{Access, DataShare, Error, Memory};
+use crate::{Access, Error, Memory};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
@@ -25,8 +25,6 @@ pub struct Segments {
     /// The number of blocks for which the smallest ring has room, if there is a ring.
     ring_blocks: Option<u32>,
     free: Arc<Mutex<Vec<u32>>>,
-    /// Where the contents of kept segments come from, and go at the end.
-    share: Option<DataShare>,
     /// What is mapped.
     leased: Option<Leased>,
     /// A digest of all contents, if they have been noted.
@@ -38,7 +36,6 @@ struct Segment {
     name: &'static str,
     address: u64,
     writable: bool,
-    kept: bool,
     contents: Vec<u8>,
     /// Bytes of the contents, if they have been noted.
     bytes: u64,
@@ -70,13 +67,12 @@ impl Drop for Place {
 
 impl Segments {
     /// The segments of a kernel with their contents, not mapped yet, for blocks of `warps` warps. `ring` overrides the
-    /// kernel's division of a ring. `share` has the contents of kept segments.
+    /// kernel's division of a ring.
     pub fn new(
         needs: &Needs<'_>,
         function: &Function,
         warps: u32,
         ring: Option<WarpRing>,
-        share: Option<DataShare>,
     ) -> Result<Self, Error> {
         let mut list: Vec<Segment> = Vec::new();
         let mut ring_blocks: Option<u32> = None;
@@ -102,7 +98,6 @@ impl Segments {
                 name: segment.name,
                 address: segment.address,
                 writable: segment.writable,
-                kept: segment.kept,
                 contents: vec![0; bytes as usize],
                 bytes: 0,
                 stride,
@@ -117,13 +112,13 @@ impl Segments {
             SlotInit::WarpOffset(segment) => Some((Slot::new(number), segment)),
             _ => None,
         });
-        Ok(Segments { list, slots: slots.collect(), ring_blocks, share, ..Segments::default() })
+        Ok(Segments { list, slots: slots.collect(), ring_blocks, ..Segments::default() })
     }
 
     /// The same segments, not mapped.
     pub fn again(&self) -> Segments {
-        let (list, slots, share) = (self.list.clone(), self.slots.clone(), self.share.clone());
-        Segments { list, slots, ring_blocks: self.ring_blocks, share, ..Segments::default() }
+        let (list, slots) = (self.list.clone(), self.slots.clone());
+        Segments { list, slots, ring_blocks: self.ring_blocks, ..Segments::default() }
     }
 
     /// Puts bytes into a segment, which grows as needed. Not for segments that are divided among warps.
@@ -173,7 +168,8 @@ impl Segments {
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
-            let contents = self.first_contents(segment);
+            // The launch may be run again.
+            let contents = segment.contents.clone();
             Lease { name: segment.name, address: segment.address, bytes: bytes.max(1), access, contents }
         });
         self.leased = memory.lease(wanted.collect(), give_up)?;
@@ -184,25 +180,9 @@ impl Segments {
         Ok(self.leased.is_some())
     }
 
-    /// What a segment starts with. It stays here, too: the launch may be run again.
-    fn first_contents(&self, segment: &Segment) -> Vec<u8> {
-        let share = self.share.as_ref().filter(|_| segment.kept);
-        let left = share.map(|share| share.contents().clone());
-        left.filter(|left| left.len() == segment.contents.len()).unwrap_or_else(|| segment.contents.clone())
-    }
-
     /// Unmaps all segments. `memory` may retain them for the next launch.
     pub fn unmap(&mut self, memory: &Memory) {
         if let Some(leased) = self.leased.take() {
-            if let Some(share) = &self.share {
-                for segment in self.list.iter().filter(|segment| segment.kept) {
-                    let mut contents = vec![0; segment.contents.len()];
-                    // Cannot fail: the segment is mapped.
-                    if memory.read(segment.address, &mut contents).is_ok() {
-                        *share.contents() = contents;
-                    }
-                }
-            }
             memory.end_lease(leased);
         }
     }

@@ -90,14 +90,7 @@ fn program() -> Program {
     let text = format!("function @test spmd lanes 32 {{\n{BODY}\n}}\n");
     let function = warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let size = SegmentSize::PerWarp(64);
-    let segment = Segment {
-        name: "scratch",
-        address: 0x2_0000,
-        size,
-        writable: true,
-        kept: false,
-        contents: Vec::new(),
-    };
+    let segment = Segment { name: "scratch", address: 0x2_0000, size, writable: true, contents: Vec::new() };
     let field = HeaderField { space: Space::Shared, offset: 2, bytes: 2, value: Builtin::Ctaid(0) };
     let abi = warpjit_ir::KernelAbi {
         warp_lanes: 32,

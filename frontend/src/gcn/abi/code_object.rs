@@ -95,7 +95,6 @@ impl Builder<'_> {
             address,
             size,
             writable: false,
-            kept: false,
             contents,
         };
         let writable = |segment: Segment| Segment { writable: true, ..segment };

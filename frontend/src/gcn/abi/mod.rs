@@ -84,7 +84,6 @@ fn code_segment(code: Arc<[u8]>) -> Segment {
         address: CODE_ADDRESS,
         size: SegmentSize::Bytes(0),
         writable: false,
-        kept: false,
         contents: vec![(0, code)],
     }
 }
@@ -98,7 +97,6 @@ pub(super) fn data_share() -> Segment {
         address: GDS_ADDRESS,
         size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
         writable: true,
-        kept: true,
         contents: Vec::new(),
     }
 }

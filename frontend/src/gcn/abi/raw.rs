@@ -178,7 +178,6 @@ fn scratch_ring(local_bytes: u32) -> Segment {
         address: 0,
         size: SegmentSize::Ring((local_bytes != 0).then_some(WarpRing { warps: RING_WAVES, warp_bytes })),
         writable: true,
-        kept: false,
         contents: Vec::new(),
     }
 }

@@ -60,7 +60,7 @@ struct Explorer<'a> {
     /// Indirect targets to which the state after such jumps (`anywhere`) has not been propagated. That is done when the worklist is
     /// empty, because the state where a new target cuts a block must be propagated first.
     led_anywhere: Vec<u32>,
-    /// Constants that could be addresses of code, and those that the options name. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
+    /// Constants that could be addresses of code. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
     /// jumps when the worklist is empty, because a block that begins at one may cut the code that computes a jump's address, and then that
     /// address may no longer be known.
     pointers: BTreeSet<u32>,
@@ -391,13 +391,6 @@ impl Explorer<'_> {
             None => {
                 self.anywhere = Some(statics.clone());
                 self.anywhere_waits = true;
-                let pointers =
-                    self.options.code_pointers.iter().filter_map(|&address| self.code.lead(address));
-                for pointer in pointers.filter(|position| position.is_multiple_of(4)) {
-                    if self.pointers.insert(pointer) {
-                        self.untold.push(pointer);
-                    }
-                }
             }
         }
         Ok(())

@@ -68,8 +68,6 @@ pub struct Options<'a> {
     /// What registers hold when a wave starts; all others are zero. EXEC needs no entry: it is the lanes with
     /// threads.
     pub preload: &'a [(Register, Entry)],
-    /// Guest addresses where jumps may go of which it is not known where they go.
-    pub code_pointers: &'a [u64],
     /// Whether registers can be looked at after the program (raw code): all of `s0` up to `sgprs` and `v0` up to
     /// `vgprs` have slots then, and these hold what they should when a wave ends.
     pub observed: bool,

@@ -89,7 +89,6 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         shared_aperture: 1,
         private_aperture: 2,
         preload: &[],
-        code_pointers: &[],
         observed: true,
         stage: None,
     };

@@ -126,7 +126,6 @@ impl Machine {
             shared_aperture: if self.apertures { SHARED } else { 0 },
             private_aperture: if self.apertures { PRIVATE } else { 0 },
             preload: &[],
-            code_pointers: &[],
             observed: true,
             stage: None,
         };

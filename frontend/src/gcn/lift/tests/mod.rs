@@ -53,7 +53,6 @@ pub(super) fn options(chip: impl Into<Chip>) -> Options<'static> {
         shared_aperture: 0x1000_0000,
         private_aperture: 0x2000_0000,
         preload: &[],
-        code_pointers: &[],
         observed: true,
         stage: None,
     }
