@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use common::root;
-use warpjit_frontend::gcn::table::rows;
-use warpjit_frontend::gcn::{Chip, Format, Generation, Op, decode, support_table};
+use warpjit_frontend::gcn::row_words::Property;
+use warpjit_frontend::gcn::table::{meaning, rows};
+use warpjit_frontend::gcn::{Chip, Format, Generation, Op, Row, decode, support_table};
 
 #[test]
 fn opcodes_are_unique() {
@@ -31,6 +32,31 @@ fn every_operation_has_a_row() {
     let found: BTreeSet<Op> = rows().iter().map(|row| row.op).collect();
     let missing: Vec<_> = Op::ALL.iter().filter(|op| !found.contains(op)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The lifter takes the first row of an operation as what it means.
+#[test]
+fn rows_of_an_operation_say_the_same_of_registers() {
+    let said = |row: &Row| {
+        let old = [Property::Old, Property::Lanes, Property::Mask, Property::IndexedSource];
+        (row.reads, row.writes, row.mask_source(), row.lane_source(), old.map(|property| row.has(property)))
+    };
+    for row in rows() {
+        assert_eq!(said(row), said(meaning(row.op)), "{:?}", row.op);
+    }
+}
+
+#[test]
+fn rows_of_memory_operations_say_what_they_do() {
+    use Property::{Atomic, Load, Other, Store};
+    for row in rows() {
+        let memory = matches!(
+            row.format,
+            Format::Smem | Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf | Format::Mimg
+        );
+        let count = [Load, Store, Atomic, Other].into_iter().filter(|&property| row.has(property)).count();
+        assert_eq!(count, usize::from(memory), "{:?}: {}", row.op, row.text);
+    }
 }
 
 /// Names of the list that are another operation's other name, or wrong (docs/hardware/gcn.md section 7).

@@ -5,9 +5,10 @@ use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
-use crate::program::Variant;
+use crate::memory::window_access;
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
+use crate::variant::Variant;
 use crate::{
     CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
     Stats, Tier, TierShares,
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use warpjit_ir::interp;
-use warpjit_ir::passes::windows;
 
 /// Runs launches with the settings of a [`Config`].
 ///
@@ -411,7 +411,7 @@ impl Engine {
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile = Some(Box::new(crate::profile::profile(
+            report.profile = Some(Box::new(crate::profiling::profile(
                 program,
                 &tiers,
                 &counts.samples,
@@ -521,11 +521,12 @@ pub(crate) fn describe(program: &Program, plan: &Plan, block: u64, found: &Block
         _ => (None, None),
     };
     // Compiled code reports an address in the address space; convert it back to the window's.
-    let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
-        (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
-        (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
-        (address, _) => address,
-    };
+    let address_of =
+        |fault: interp::Fault| match (fault.address, fault.space.and_then(window_access::through)) {
+            (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+            (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
+            (address, _) => address,
+        };
     Fault {
         kind,
         pc: program.address_of(found.pc),

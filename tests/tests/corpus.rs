@@ -135,6 +135,11 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
         if alone && (config.threads == 2 || matches!(config.chunk_groups, Some(0 | 1 | 4))) {
             continue;
         }
+        // Fragments of several primitives exchange the word of a pixel: what each finds is in the order of primitives with one thread only
+        // (no GPU promises it).
+        if config.threads > 1 && case.name.starts_with("gcn-radv-graphics/writes/") {
+            continue;
+        }
         let mut run = || -> anyhow::Result<Option<String>> {
             let mut session = Session::with_program(&file, &way.engine, program.clone())?;
             let mut report = session.run()?;

@@ -54,10 +54,10 @@ fn vulkaninfo_lists_each_card() {
     }
 }
 
-#[test]
-fn vulkan_client() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vulkan.c");
-    let program = std::env::temp_dir().join(format!("warpjit-vulkan-{}", std::process::id()));
+/// Compiles a program of this folder that uses Vulkan; `None`, and it is said, where something is missing.
+fn vulkan_program(name: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).with_extension("c");
+    let program = std::env::temp_dir().join(format!("warpjit-{name}-{}", std::process::id()));
     let compiled = Command::new("cc")
         .arg("-O1")
         .arg("-o")
@@ -66,14 +66,33 @@ fn vulkan_client() {
         .args(["-lvulkan", "-lpthread"])
         .output();
     if driver().is_none() || !compiled.is_ok_and(|output| output.status.success()) {
-        return skipped("Mesa's driver for AMD cards, a C compiler or Vulkan's headers");
+        skipped("Mesa's driver for AMD cards, a C compiler or Vulkan's headers");
+        return None;
     }
+    Some(program)
+}
+
+#[test]
+fn vulkan_client() {
+    let Some(program) = vulkan_program("vulkan") else { return };
     for chip in ["tahiti", "bonaire", "polaris10", "vega10"] {
         for family in ["0", "1"] {
             let output = on_card(chip, &program).arg(family).output().expect("starts");
             let text = text(&output);
             assert!(output.status.success() && text.contains("all right"), "{chip}, family {family}: {text}");
         }
+    }
+    std::fs::remove_file(program).expect("removed");
+}
+
+#[test]
+fn images_by_the_graphics_queue() {
+    let Some(program) = vulkan_program("draws") else { return };
+    for chip in ["tahiti", "bonaire", "polaris10", "vega10"] {
+        let output = on_card(chip, &program).output().expect("starts");
+        let text = text(&output);
+        assert!(output.status.success() && text.contains("all right"), "{chip}: {text}");
+        assert!(!text.contains("left out"), "{chip}: {text}");
     }
     std::fs::remove_file(program).expect("removed");
 }

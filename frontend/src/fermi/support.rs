@@ -20,15 +20,18 @@ Where the documents do not say, this is chosen:
 - Locks of words of global memory (`ld lock g[]`) hold for the grid, those of shared memory for the block. A store that unlocks
   always succeeds.
 - Atomic operations take generic addresses: shared and local memory behind their windows.
-- `.X` of shifts, of `min`/`max` (`low`, `med`) and of bitwise operations: see `frontend/src/fermi/lift/int.rs`.
+- `.X` of shifts, of `min`/`max` (`low`, `med`) and of bitwise operations: see `frontend/src/fermi/lift/topics/int.rs`.
 - Special registers that a launch does not define (performance counters, trap state, `launcharg`, `gridid`) are 0, and so is the upper word
   of the clock. All warps are on multiprocessor 0.
 - Graphics: handles of vertices are their numbers, `al2p` adds, `interp sc` is `mul`, pixels have one sample, `$ydir` is 1.0, discarded lanes
   go on as helpers, and streams other than the first get nothing.
-- Textures: `texquery` of types tells the number of samples only, queries of samplers give 0.
+- Textures: `texquery` of types gives the header's shape, the first component's type and the number of samples; queries of samplers
+  give fields of the entry (filters, wrap modes and the border as they are, the ratio of anisotropy, levels of detail as floats), that of
+  a sample's position Direct3D's standard places from the pixel's centre on. `lbiasa` and `lloda` are `lbias` and `llod`.
+- Samples of a texture (`texfetch ms`) are texels of an image twice or four times as wide and as high, as Mesa's drivers lay them out.
 - Surfaces: the third coordinate counts 256 bytes; loads of GK104 do not convert. No document says what bits `suclamp`, `subfm`,
   `sueau` and `mad b32 sd` give: together they give the addresses that Mesa's programs need with its descriptors
-  (`frontend/src/fermi/lift/surface_address.rs`).
+  (`frontend/src/fermi/lift/topics/surface_address.rs`).
 ";
 
 /// A markdown table of every row: `docs/support-fermi.md`.
@@ -38,7 +41,8 @@ pub fn support_table() -> String {
          Generated from the instruction table (`frontend/src/fermi/rows.rs`); do not edit. `BLESS=1 cargo test -p \
          warpjit-frontend --test fermi_table` writes it anew.\n\n\
          Every row decodes, prints and assembles on the chips named. Upper-case words are operand fields, `<words>` \
-         choices made by bits. All rows of classes 0 to 6 take a guard predicate and `join`.\n\n",
+         choices made by bits. All rows of classes 0 to 6 take a guard predicate and `join`. Where the \
+         code of each is: docs/add-an-instruction.md, \"How to find an instruction's code\".\n\n",
     );
     out.push_str(RUNS);
     let forms: [(&str, Form); 9] = [

@@ -6,6 +6,7 @@ use rustc_apfloat::ieee::Half;
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::layout::Flag;
 use super::operand::{Arg, InlineFloat, Operand, Select, Type};
+use super::row_words::Property;
 use super::syntax::{self, GS_OPS, INDEX_MODES, SYS_OPS, WAIT_COUNTS};
 use super::table::{Row, Slot};
 use super::{Generation, field_memory};
@@ -411,7 +412,7 @@ pub(super) fn modifier(text: &str, row: &Row, inst: &mut Inst) -> Option<()> {
             let (all, count) = bits(value)?;
             let sources = row.srcs.iter().filter(|slot| matches!(slot, Slot::Reg(..) | Slot::Mix)).count();
             inst.op_sel = all;
-            if row.has("opsel") {
+            if row.has(Property::OpSel) {
                 // The last one is the destination.
                 let mask = (1u8 << sources.min(3)) - 1;
                 let dst = if count > sources { all >> sources & 1 } else { 0 };

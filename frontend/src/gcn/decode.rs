@@ -4,6 +4,7 @@ use super::field::{self, blank};
 use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};
 use super::layout::{Form, Layout, layout};
 use super::operand::{Arg, Operand, Select, Type};
+use super::row_words::Property;
 use super::table::{Row, Slot, table};
 use super::{Chip, Generation};
 
@@ -137,7 +138,7 @@ pub(super) fn long_form(row: &Row) -> Form {
         Form::Interp
     } else if row.carry_out {
         Form::CarryOut
-    } else if row.has("opsel") {
+    } else if row.has(Property::OpSel) {
         Form::OpSel
     } else {
         Form::Plain

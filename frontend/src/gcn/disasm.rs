@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use super::Generation;
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::operand::{Arg, Operand, Select, Type};
+use super::row_words::Property;
 use super::syntax::{self, GS_OPS, INDEX_MODES, Modifier, Place, SYS_OPS, WAIT_COUNTS};
 use super::table::{Row, Slot, table};
 
@@ -318,7 +319,7 @@ fn modifier_text(modifier: Modifier, row: &Row, inst: &Inst) -> String {
     let all = (1u8 << sources.min(7)) - 1;
     match modifier {
         Modifier::High => word(inst.interp.is_some_and(|interp| interp.high), "high"),
-        Modifier::OpSel if row.has("opsel") => {
+        Modifier::OpSel if row.has(Property::OpSel) => {
             // The last one is the destination.
             let dst = (inst.op_sel >> 3 & 1) << sources;
             let bits = inst.op_sel & all | dst;
@@ -364,7 +365,7 @@ fn modifier_text(modifier: Modifier, row: &Row, inst: &Inst) -> String {
         Modifier::BoundCtrl => word(inst.dpp.is_some_and(|dpp| dpp.bound_ctrl), "bound_ctrl:1"),
         Modifier::BufferFormat => buffer_format(mem.dfmt, mem.nfmt, inst.generation),
         Modifier::Offset if mem.offset == 0 => none(),
-        Modifier::Offset if row.has("swizzle") => swizzle_text(mem.offset as u16),
+        Modifier::Offset if row.has(Property::Swizzle) => swizzle_text(mem.offset as u16),
         Modifier::Offset => format!("offset:{}", mem.offset),
         Modifier::Offset0 if mem.offsets[0] == 0 => none(),
         Modifier::Offset0 => format!("offset0:{}", mem.offsets[0]),

@@ -6,6 +6,7 @@ use super::field_memory::{get_memory, put_memory};
 use super::inst::{DppCtrl, Format, Inst, Omod, Unused};
 use super::layout::Field;
 use super::operand::{Arg, Operand, Select, Type};
+use super::row_words::Property;
 use super::table::{Class, Row, Slot};
 use super::{Generation, Op};
 
@@ -116,7 +117,8 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                         *(if field == Field::Abs { &mut arg.abs } else { &mut arg.neg }) = on;
                     }
                     // The integer sources of float operations have the bits, which mean nothing.
-                    Some(index) if row.has_neg(0) && !row.has("class") && row.srcs[index] != Slot::Carry => {}
+                    Some(index)
+                        if row.has_neg(0) && !row.has(Property::Class) && row.srcs[index] != Slot::Carry => {}
                     _ if on => return None,
                     _ => {}
                 }

@@ -5,6 +5,7 @@ use super::codes;
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Field, Flag};
 use super::operand::{Arg, Operand, Type};
+use super::row_words::Property;
 use super::table::{Row, Slot};
 use super::{Generation, Op};
 
@@ -200,7 +201,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             if row.op == Op::DS_NOP {
                 return zero;
             }
-            if row.has("two") {
+            if row.has(Property::Two) {
                 inst.mem.offsets = [value as u8, (value >> 8) as u8];
             } else {
                 inst.mem.offset = value as i32;
@@ -297,11 +298,11 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
     let format = inst.format;
     let buffer = matches!(format, Format::Mubuf | Format::Mtbuf);
     let used = match flag {
-        Flag::Gds if row.has("gds") => {
+        Flag::Gds if row.has(Property::Gds) => {
             inst.mem.gds = value;
             return value.then_some(());
         }
-        Flag::Gds => row.op != Op::DS_NOP && !row.has("nogds"),
+        Flag::Gds => row.op != Op::DS_NOP && !row.has(Property::NoGds),
         // Cache operations have no data.
         Flag::Glc if format == Format::Smem && data_slot(row, 0).is_none() && row.dst.is_none() => {
             return (has_offset(row) || !value).then_some(());
@@ -317,9 +318,10 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
         }
         // Only some loads can go to LDS.
         Flag::Lds => {
-            matches!(row.dst, Some(Slot::Reg(..))) && !row.has("nolds") || row.srcs.contains(&Slot::LdsOnly)
+            matches!(row.dst, Some(Slot::Reg(..))) && !row.has(Property::NoLds)
+                || row.srcs.contains(&Slot::LdsOnly)
         }
-        Flag::D16 => !data_is_atomic(inst) && !row.has("nod16"),
+        Flag::D16 => !data_is_atomic(inst) && !row.has(Property::NoD16),
         _ if buffer => has_base(row),
         _ => true,
     };
@@ -388,7 +390,9 @@ pub(super) fn put_memory(field: Field, row: &Row, inst: &Inst) -> Option<u64> {
         Field::Data0 => mem.data.as_ref().map_or(Some(0), vector)?,
         Field::Data1 => mem.data1.as_ref().map_or(Some(0), vector)?,
         Field::MemDst => inst.dst.as_ref().map_or(Some(0), vector)?,
-        Field::DsOffset if row.has("two") => u64::from(mem.offsets[0]) | u64::from(mem.offsets[1]) << 8,
+        Field::DsOffset if row.has(Property::Two) => {
+            u64::from(mem.offsets[0]) | u64::from(mem.offsets[1]) << 8
+        }
         Field::DsOffset | Field::Offset => u64::try_from(mem.offset).ok()?,
         Field::Soffset => mem.soffset.as_ref().map_or(Some(0), eight)?,
         Field::FlatOffset if mem.segment == Segment::Flat => {

@@ -2,6 +2,7 @@
 
 use super::inst::{Format, Inst, Segment};
 use super::layout::Flag;
+use super::row_words::Property;
 use super::table::{Row, Slot};
 use super::{Generation, Op};
 
@@ -225,7 +226,7 @@ pub(super) fn modifiers(row: &Row, inst: &Inst) -> Vec<Modifier> {
     let flag = |flag: Flag| M::Flag(flag);
     match inst.format {
         Format::Smem => vec![flag(Flag::Glc)],
-        Format::Vop3 if row.has("opsel") => vec![M::OpSel, M::Clamp],
+        Format::Vop3 if row.has(Property::OpSel) => vec![M::OpSel, M::Clamp],
         Format::Vop3 => vec![M::High, M::Clamp, M::Omod],
         Format::Vop3p if row.srcs.contains(&Slot::Mix) => vec![M::OpSel, M::OpSelHi, M::Clamp],
         Format::Vop3p => vec![M::OpSel, M::OpSelHi, M::NegLo, M::NegHi, M::Clamp],
@@ -241,7 +242,7 @@ pub(super) fn modifiers(row: &Row, inst: &Inst) -> Vec<Modifier> {
             vec![M::DppCtrl, M::RowMask, M::BankMask, M::BoundCtrl]
         }
         Format::Ds if row.op == Op::DS_NOP => vec![],
-        Format::Ds if row.has("two") => vec![M::Offset0, M::Offset1, flag(Flag::Gds)],
+        Format::Ds if row.has(Property::Two) => vec![M::Offset0, M::Offset1, flag(Flag::Gds)],
         Format::Ds => vec![M::Offset, flag(Flag::Gds)],
         Format::Flat => vec![M::Offset, flag(Flag::Glc), flag(Flag::Slc)],
         Format::Mubuf if row.srcs.contains(&Slot::LdsOnly) => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::operand::Type;
+use super::row_words::{Properties, Property, Registers};
 use super::rows::{self, Line};
 use super::{Chip, Features, Format, Generation, Op};
 
@@ -116,7 +117,11 @@ pub struct Row {
     pub(super) dst: Option<Slot>,
     pub(super) carry_out: bool,
     pub(super) srcs: Vec<Slot>,
-    pub(super) options: Vec<&'static str>,
+    /// Registers that it reads without naming them.
+    pub reads: Registers,
+    /// Registers that it writes without naming them.
+    pub writes: Registers,
+    properties: Properties,
 }
 
 impl Row {
@@ -145,8 +150,27 @@ impl Row {
         self.names[generation as usize]
     }
 
-    pub(super) fn has(&self, option: &str) -> bool {
-        self.options.contains(&option)
+    /// Whether the row has a property.
+    pub fn has(&self, property: Property) -> bool {
+        self.properties.has(property)
+    }
+
+    /// Index in [`super::Inst::srcs`] of the source that is a lane mask.
+    pub fn mask_source(&self) -> Option<usize> {
+        let mask = |slot: &Slot| matches!(slot, Slot::Carry | Slot::Implicit);
+        self.srcs.iter().position(mask).map(|index| self.arg(index))
+    }
+
+    /// Whether the destination is a lane mask.
+    pub fn writes_mask(&self) -> bool {
+        self.dst == Some(Slot::Carry)
+    }
+
+    /// Index in [`super::Inst::srcs`] of a lane's number, which a vector instruction takes from a scalar register.
+    pub fn lane_source(&self) -> Option<usize> {
+        let last = self.srcs.len().checked_sub(1)?;
+        let is_scalar = matches!(self.srcs[last], Slot::Reg(_, _, Class::Scalar));
+        is_scalar.then(|| self.arg(last))
     }
 
     /// Index of the source that stands in source field `field`.
@@ -173,7 +197,7 @@ impl Row {
     /// True if source `index` has `neg` and `abs`.
     pub(super) fn has_neg(&self, index: usize) -> bool {
         match self.srcs.get(index) {
-            Some(Slot::Reg(ty, ..)) => ty.is_float() || self.has("mods"),
+            Some(Slot::Reg(ty, ..)) => ty.is_float() || self.has(Property::Mods),
             _ => false,
         }
     }
@@ -185,13 +209,14 @@ impl Row {
 
     /// True if the long form has `clamp`.
     pub(super) fn has_clamp(&self) -> bool {
-        let float = (self.reads_float() || self.writes_float()) && !self.has("class");
-        (float || self.has("clamp")) && !self.has("noclamp")
+        let float = (self.reads_float() || self.writes_float()) && !self.has(Property::Class);
+        (float || self.has(Property::Clamp)) && !self.has(Property::NoClamp)
     }
 
     /// True if the long form has `omod`.
     pub(super) fn has_omod(&self) -> bool {
-        (self.writes_float() && !self.has("opsel") || self.has("omod")) && !self.has("noomod")
+        (self.writes_float() && !self.has(Property::OpSel) || self.has(Property::Omod))
+            && !self.has(Property::NoOmod)
     }
 
     /// True if an SDWA form exists.
@@ -215,23 +240,14 @@ impl Row {
             && matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
             && !self.srcs.is_empty()
             && !self.srcs.iter().chain(&self.dst).any(wide)
-            && !matches!(
-                self.op,
-                Op::V_MOVRELD_B32
-                    | Op::V_MOVRELS_B32
-                    | Op::V_MOVRELSD_B32
-                    | Op::V_SWAP_B32
-                    | Op::V_MOV_FED_B32
-                    | Op::V_MOV_PRSV_B32
-                    | Op::V_WRITELANE_REGWR_B32
-            )
+            && !self.has(Property::NoDpp)
     }
 
     /// True if the operation of a short format has a long form.
     pub(super) fn has_long(&self) -> bool {
         let short = matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
         let constant = self.srcs.iter().any(|slot| matches!(slot, Slot::K(_)));
-        short && !constant && !matches!(self.op, Op::V_READFIRSTLANE_B32 | Op::V_SWAP_B32)
+        short && !constant && !self.has(Property::NoLong)
     }
 
     /// Opcode of the long form of a row of a short format (docs/hardware/gcn.md section 2).
@@ -259,7 +275,7 @@ pub(super) struct Table {
     /// More than one where chips of a generation differ in what an opcode means.
     by_code: HashMap<(Generation, Format, u16), Vec<usize>>,
     /// By operation.
-    by_op: HashMap<Op, Vec<usize>>,
+    by_op: Vec<Vec<usize>>,
     /// By generation and name.
     by_name: HashMap<(Generation, &'static str), Vec<usize>>,
 }
@@ -269,6 +285,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
 /// The table.
 pub(super) fn table() -> &'static Table {
     &TABLE
+}
+
+/// The row that says what an operation reads and writes: the first one. Rows of one operation differ in encodings and chips only.
+pub fn meaning(op: Op) -> &'static Row {
+    &TABLE.rows[TABLE.by_op[op as usize][0]]
 }
 
 /// All rows.
@@ -367,12 +388,21 @@ fn parse_row(op: Op, format: Format, codes: [i16; 4], text: &'static str, name: 
         dst: None,
         carry_out: false,
         srcs: Vec::new(),
-        options: Vec::new(),
+        reads: Registers::NONE,
+        writes: Registers::NONE,
+        properties: Properties::default(),
     };
     let (dsts, rest) = text.split_once('=').unwrap_or(("", text));
-    let mut dsts = dsts.split_whitespace().filter_map(parse_slot);
-    row.dst = dsts.next();
-    row.carry_out = dsts.next().is_some();
+    for word in dsts.split_whitespace() {
+        if let Some(register) = Registers::parse(word) {
+            row.writes = row.writes.and(register);
+            continue;
+        }
+        let slot = parse_slot(word);
+        assert!(slot.is_some(), "{op:?}: no destination {word}");
+        row.carry_out = row.dst.is_some();
+        row.dst = row.dst.or(slot);
+    }
     for word in rest.split_whitespace() {
         if let Some(names) = word.strip_prefix('@') {
             for (place, name) in row.names.iter_mut().zip(names.split('/')) {
@@ -384,8 +414,10 @@ fn parse_row(op: Op, format: Format, codes: [i16; 4], text: &'static str, name: 
             row.features = row.features.and(feature.expect("a feature of the table has a name"));
         } else if let Some(slot) = parse_slot(word) {
             row.srcs.push(slot);
+        } else if let Some(register) = Registers::parse(word) {
+            row.reads = row.reads.and(register);
         } else {
-            row.options.push(word);
+            assert!(row.properties.add(word), "{op:?}: no word {word}");
         }
     }
     row
@@ -427,9 +459,9 @@ impl Table {
         found.push(parse_row(Op::EXP, Format::Exp, [0; 4], "= b32 b32 b32 b32", lower(Op::EXP)));
         let mut by_code: HashMap<_, Vec<usize>> = HashMap::new();
         let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
-        let mut by_op: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_op = vec![Vec::new(); Op::ALL.len()];
         for (index, row) in found.iter().enumerate() {
-            by_op.entry(row.op).or_default().push(index);
+            by_op[row.op as usize].push(index);
             for generation in row.generations() {
                 if let Some(code) = row.code(generation) {
                     by_code.entry((generation, row.format, code)).or_default().push(index);
@@ -451,7 +483,7 @@ impl Table {
 
     /// The rows of an operation.
     pub(super) fn of_op(&self, op: Op) -> impl Iterator<Item = &Row> {
-        self.by_op.get(&op).into_iter().flatten().map(|&index| &self.rows[index])
+        self.by_op[op as usize].iter().map(|&index| &self.rows[index])
     }
 
     /// The rows of a name that a chip has.

@@ -23,7 +23,8 @@ pub fn support_table() -> String {
          Generated from the instruction table (`frontend/src/tesla/rows.rs`); do not edit. `BLESS=1 cargo test -p \
          warpjit-frontend --test tesla_table` writes it anew.\n\n\
          Every row decodes, prints and assembles on the chips and in the program types named. Upper-case words are \
-         operand fields, `<words>` choices made by bits. All long rows take a predicate and `exit` or `join`.\n\n",
+         operand fields, `<words>` choices made by bits. All long rows take a predicate and `exit` or `join`. Where the \
+         code of each is: docs/add-an-instruction.md, \"How to find an instruction's code\".\n\n",
     );
     out.push_str(RUNS);
     let forms: [(&str, &[Form]); 4] = [

@@ -16,7 +16,8 @@ pub fn support_table() -> String {
          and together they fit every word. Instructions called `unkXX` have no name in public documents; what is \
          known of them is what they do here. `Dma`, `AUnknown` and moves to and from `$sr`, `$mi`, `$d`, `$f`, most \
          `$uc` and unknown register files reach outside of the processor: the library calls back for them \
-         (`runtime::vp1`), without callbacks they do what the library documents as default.\n",
+         (`runtime::vp1`), without callbacks they do what the library documents as default. \
+         Where the code of each is: docs/add-an-instruction.md, \"How to find an instruction's code\".\n",
     );
     for unit in Unit::ALL {
         let found: Vec<_> = rows().iter().filter(|row| Unit::of(row.value) == unit).collect();

@@ -7,7 +7,9 @@
 //! | accesses at the ends of memory | [`edges`] |
 //! | mutated containers | [`containers`] |
 //! | mutated launch files | [`launch_files`] |
+//! | ioctls and command buffers of the pretended card | [`card`] |
 
+pub mod card;
 pub mod containers;
 pub mod edges;
 pub mod launch_files;
@@ -94,7 +96,7 @@ pub const ALL: &[Target] = &[
     Target {
         name: "words",
         about: "words at random and programs of the corpus with changes, all instruction sets",
-        share: 23,
+        share: 19,
         act: Act::Guest(words::guest),
     },
     Target {
@@ -114,6 +116,18 @@ pub const ALL: &[Target] = &[
         about: "launch files with changes",
         share: 4,
         act: Act::Hold(launch_files::hold),
+    },
+    Target {
+        name: "card-ioctls",
+        about: "ioctls of the card that `warpjit exec` pretends",
+        share: 2,
+        act: Act::Hold(card::ioctls),
+    },
+    Target {
+        name: "card-packets",
+        about: "command buffers of that card: registers, draws, dispatches, copies",
+        share: 2,
+        act: Act::Hold(card::packets),
     },
 ];
 

@@ -12,9 +12,9 @@
 //! wait for them.
 
 use super::cpus::{self, Sleeper, Taken};
+use super::lanes::{Lanes, QUANTUM, Served, Timer, TimerKey};
 use crate::Idle;
 use crate::fork::{self, PerProcess};
-use crate::queue::{Lanes, QUANTUM, Timer, TimerKey};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -312,7 +312,7 @@ impl Drop for AtWork {
 /// Something to do.
 enum Task {
     Help(Job),
-    Serve(Arc<crate::queue::QueueState>),
+    Serve(Arc<dyn Served>),
     Timer(Timer),
 }
 
@@ -356,7 +356,7 @@ fn run_task(shared: &Arc<Shared>, task: Task, until: Instant, process: u64) -> b
             } else {
                 drop(queue);
             }
-            served.serve(until.min(start + QUANTUM));
+            served.clone().serve(until.min(start + QUANTUM));
             if process != fork::generation() {
                 return false;
             }

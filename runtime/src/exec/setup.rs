@@ -5,6 +5,7 @@ use super::parts::{Part, parts};
 use super::samplers::Samplers;
 use super::segments::Segments;
 use crate::memory::window::Windows;
+use crate::memory::window_access;
 use crate::stage::StageRun;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
@@ -12,7 +13,6 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
-use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space, TextureTables};
 
 #[path = "arguments.rs"]
@@ -382,7 +382,7 @@ impl Plan {
         }
         plan.shared[..launch.shared.len()].copy_from_slice(&launch.shared);
         if let Some(words) = plan.windows.words() {
-            banks[usize::from(windows::BANK)] = words;
+            banks[usize::from(window_access::BANK)] = words;
         }
         plan.consts = banks.into_iter().map(Bank::new).collect();
         if let [part] = &plan.parts[..] {

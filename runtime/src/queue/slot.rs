@@ -1,7 +1,7 @@
 //! A submission in a queue, and the ticket by which it is known.
 
-use super::lanes::TimerKey;
 use super::state::{QueueState, Work};
+use crate::exec::lanes::TimerKey;
 use crate::fork;
 use crate::stage::OwnedBatch;
 use crate::{CancelToken, Error, Report};
@@ -73,6 +73,12 @@ pub struct Slot {
     pub deadline: Option<Instant>,
     queue: Weak<QueueState>,
     process: u64,
+}
+
+impl crate::exec::lanes::Expires for Slot {
+    fn expire(self: Arc<Self>) {
+        Slot::expire(&self);
+    }
 }
 
 impl Slot {

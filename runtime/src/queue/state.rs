@@ -2,9 +2,9 @@
 //! launch of many blocks.
 
 use super::Priority;
-use super::lanes::{Timer, TimerKey};
 use super::slot::{Completion, Slot};
 use crate::exec::Stop;
+use crate::exec::lanes::{Served, Timer, TimerKey};
 use crate::exec::pool::{Pool, is_at_work};
 use crate::prepared::{Begun, Consts, Template, Wide, Working};
 use crate::stage::OwnedBatch;
@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Prepared launches that a queue keeps storage for.
@@ -139,6 +139,28 @@ pub struct QueueState {
     inner: Mutex<Inner>,
 }
 
+impl Served for QueueState {
+    fn wants(self: Arc<Self>) -> (bool, Option<Instant>) {
+        QueueState::wants(&self)
+    }
+
+    fn priority(&self) -> Priority {
+        self.priority()
+    }
+
+    fn is_taken_on(&self) -> bool {
+        self.is_taken_on()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+
+    fn serve(self: Arc<Self>, until: Instant) {
+        QueueState::serve(&self, until);
+    }
+}
+
 impl QueueState {
     pub fn new(engine: Engine, priority: Priority) -> Arc<QueueState> {
         Arc::new(QueueState { engine, priority, inner: Mutex::default() })
@@ -176,7 +198,8 @@ impl QueueState {
     /// Appends a submission.
     pub fn push(self: &Arc<Self>, slot: Arc<Slot>) {
         if let Some(when) = slot.deadline {
-            let timer = Timer::Expire(Arc::downgrade(&slot));
+            let weak: Weak<Slot> = Arc::downgrade(&slot);
+            let timer = Timer::Expire(weak);
             let timer = self.engine.pool.with_lanes(|lanes| lanes.at(when, timer));
             slot.lock().timer = Some(timer);
         }
@@ -191,7 +214,8 @@ impl QueueState {
 
     /// Looks whether there is something to run now, and finds a thread for it.
     pub fn stir(self: &Arc<Self>) {
-        self.engine.pool.with_lanes(|lanes| lanes.stir(self));
+        let served: Arc<dyn Served> = self.clone();
+        self.engine.pool.with_lanes(|lanes| lanes.stir(&served));
     }
 
     /// Forgets the timer of a submission that has ended.

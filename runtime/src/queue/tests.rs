@@ -1,8 +1,9 @@
 //! What threads and timers of queues keep, which callers do not see.
 
-use super::lanes::Lanes;
-use super::{Priority, Submission};
+use super::{Priority, Queue, Submission};
+use crate::exec::lanes::{Lanes, Served};
 use crate::{Access, Config, Engine, Idle, Isa, Launch, Memory, Program, ProgramOptions, QueueOptions};
+use std::sync::Arc;
 use std::time::Duration;
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 
@@ -11,6 +12,11 @@ fn nothing() -> Program {
     let code = assemble("exit nop\n", Target::compute(Chip::G80)).unwrap().code;
     let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).registers(Some(4));
     Program::load(&code, &options).unwrap()
+}
+
+/// A queue as the pool's threads see it.
+fn served(queue: &Queue) -> Arc<dyn Served> {
+    queue.state().clone()
 }
 
 /// An engine whose queues nobody serves.
@@ -31,7 +37,7 @@ fn a_queue_that_comes_when_nothing_runs_begins_with_the_time_of_others() {
     let mut lanes = Lanes::default();
     let busy = engine.queue(QueueOptions::new());
     let _ticket = busy.submit(submission(&memory));
-    lanes.stir(busy.state());
+    lanes.stir(&served(&busy));
     let second = Duration::from_secs(1);
     for _ in 0..5 {
         let picked = lanes.pick().expect("it has something");
@@ -39,16 +45,16 @@ fn a_queue_that_comes_when_nothing_runs_begins_with_the_time_of_others() {
     }
     // It has nothing any more.
     busy.state().close(true);
-    lanes.stir(busy.state());
+    lanes.stir(&served(&busy));
     assert!(lanes.pick().is_none());
     let fresh = engine.queue(QueueOptions::new());
     let _ticket = fresh.submit(submission(&memory));
-    lanes.stir(fresh.state());
-    assert_eq!(lanes.time_of(fresh.state()), Some(5 * second.as_nanos() as u64));
+    lanes.stir(&served(&fresh));
+    assert_eq!(lanes.time_of(&served(&fresh)), Some(5 * second.as_nanos() as u64));
     let other = engine.queue(QueueOptions::new().priority(Priority::High));
     let _ticket = other.submit(submission(&memory));
-    lanes.stir(other.state());
-    assert_eq!(lanes.time_of(other.state()), Some(0), "each priority has its own scale");
+    lanes.stir(&served(&other));
+    assert_eq!(lanes.time_of(&served(&other)), Some(0), "each priority has its own scale");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The cards that can be pretended: what a driver is told about each of them.
 //!
-//! Numbers are those that Mesa's drm-shim and the kernel have for the chips. The tables of tile modes are not: all modes of the chips before
-//! gfx9 are linear, so that drivers lay all images out line by line.
+//! Numbers are those that Mesa's drm-shim and the kernel have for the chips.
 
 use warpjit_runtime::{Chip as Model, Isa};
 
@@ -44,15 +43,11 @@ pub struct Chip {
     pub address_end: u64,
     /// Type of memory, AMDGPU_VRAM_TYPE.
     pub memory_type: u32,
-    /// GB_TILE_MODE0 to 31, before they are made linear.
+    /// GB_TILE_MODE0 to 31.
     tile_modes: &'static [u32; 32],
     /// GB_MACROTILE_MODE0 to 15.
     macrotile_modes: &'static [u32; 16],
 }
-
-/// ARRAY_MODE of GB_TILE_MODE, 5:2, and its value for linear images with aligned lines.
-const ARRAY_MODE: u32 = 0xf << 2;
-const LINEAR_ALIGNED: u32 = 1 << 2;
 
 #[rustfmt::skip]
 const TILES_6: [u32; 32] = [
@@ -268,7 +263,7 @@ impl Chip {
 
     /// GB_TILE_MODE0 to 31: what READ_MMR_REG answers and images are read by.
     pub fn tile_modes(&self) -> [u32; 32] {
-        self.tile_modes.map(|mode| mode & !ARRAY_MODE | LINEAR_ALIGNED)
+        *self.tile_modes
     }
 
     /// GB_MACROTILE_MODE0 to 15.
@@ -310,9 +305,10 @@ mod tests {
     }
 
     #[test]
-    fn all_modes_are_linear() {
+    fn tables_of_tile_modes() {
         let polaris = Chip::usual();
-        assert!((0x2644..0x2664).all(|at| polaris.register(at) & ARRAY_MODE == LINEAR_ALIGNED));
+        // Linear, and macro tiles for colours.
+        assert_eq!([8, 14].map(|index| polaris.register(0x2644 + index) >> 2 & 15), [1, 4]);
         assert_eq!(Chip::find("vega10").unwrap().register(0x2650), 0);
     }
 }

@@ -6,7 +6,7 @@ use crate::memory::AddressSpace;
 use crate::record;
 use std::fmt::Write as _;
 use warpjit_frontend::gcn;
-use warpjit_runtime::{Error, Fault, Memory, Program, Report};
+use warpjit_runtime::{Fault, Memory, Program};
 
 /// Runs a dispatch to its end. What goes wrong is said on standard error.
 pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Result<(), ()> {
@@ -20,7 +20,8 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
     };
     let record = card.settings.record.as_deref();
     let recording = record.and_then(|folder| record::before(card, space, dispatch, &program, folder));
-    let result = launch(card, memory, dispatch, &program);
+    let launch = dispatch.launch(card).cancel(Some(space.ended().clone()));
+    let result = card.engine().and_then(|engine| engine.run(&program, memory, &launch));
     if let Some(recording) = recording {
         recording.after(card, space);
     }
@@ -40,6 +41,7 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
         card.reporter.once(&format!("some code is interpreted: {reason}"));
     }
     match &report.fault {
+        None if report.cancelled => Err(()),
         None => Ok(()),
         Some(fault) => {
             card.reporter.say(&describe(card, memory, &program, fault));
@@ -48,12 +50,8 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
     }
 }
 
-fn launch(card: &Card, memory: &Memory, dispatch: &Dispatch, program: &Program) -> Result<Report, Error> {
-    card.engine()?.run(program, memory, &dispatch.launch(card))
-}
-
 /// A fault in one line: kernel, place, instruction, who, and what he did.
-fn describe(card: &Card, memory: &Memory, program: &Program, fault: &Fault) -> String {
+pub(crate) fn describe(card: &Card, memory: &Memory, program: &Program, fault: &Fault) -> String {
     let [x, y, z] = fault.block;
     let mut line = format!(
         "{} fault in kernel {:016x} at pc {:#x} ({}): block ({x}, {y}, {z}), wave {}, lane {}",

@@ -357,6 +357,10 @@ impl File {
             // FREE_CTX
             2 => {
                 tables.contexts.remove(&id).ok_or(Errno::INVAL)?;
+                // What it has submitted runs to its end.
+                let its = tables.rings.iter().filter(|((context, ..), _)| *context == id);
+                its.for_each(|(_, ring)| ring.close());
+                tables.rings.retain(|_, ring| !ring.is_finished());
                 arg.fill(0);
             }
             // QUERY_STATE, QUERY_STATE2
@@ -466,6 +470,17 @@ impl File {
         put_u32(arg, 0, u32::from(first.is_some()));
         put_u32(arg, 4, first.unwrap_or(0) as u32);
         Ok(())
+    }
+}
+
+impl Drop for File {
+    /// Ends the threads of all rings soon, whatever they do.
+    fn drop(&mut self) {
+        if let Some(space) = self.space.get() {
+            space.ended().cancel();
+        }
+        lock(&self.tables).rings.values().for_each(|ring| ring.close());
+        self.bell.ring();
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `submit`, `ring` | submissions, and the threads that run them |
 //! | `pm4`, `processor` | packets, and what they do |
 //! | `dispatch` | from registers to a launch |
+//! | `draw` | draws: vertices, rasteriser, pixels, targets |
 //! | `report`, `record` | lines on standard error, statistics; recorded dispatches |
 //! | [`settings`] | what the environment says |
 #![warn(missing_docs)]
@@ -21,6 +22,7 @@
 
 pub mod chip;
 mod dispatch;
+mod draw;
 mod execute;
 mod fence;
 mod file;
@@ -37,6 +39,7 @@ mod syncobj;
 mod uapi;
 
 pub use file::File;
+pub use rustix::io::Errno;
 pub use uapi::User;
 
 use chip::Chip;
@@ -78,6 +81,11 @@ impl Card {
     /// Says something on standard error, in the name of the card.
     pub fn say(&self, what: &str) {
         self.reporter.say(what);
+    }
+
+    /// Submissions that ended in a panic, which should be none.
+    pub fn internal_errors(&self) -> u64 {
+        self.reporter.internal_errors()
     }
 
     /// The program ends: writes statistics, if they were asked for.

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use warpjit_runtime::{Access, Error, FileSharing, Memory, MemoryOptions, PAGE_BYTES};
+use warpjit_runtime::{Access, CancelToken, Error, FileSharing, Memory, MemoryOptions, PAGE_BYTES};
 
 /// Bytes of the file: more than is ever used. Ranges are not used again, because a program may still have them mapped.
 const FILE_BYTES: u64 = 1 << 60;
@@ -136,6 +136,8 @@ pub(crate) struct AddressSpace {
     /// in the upper half). Looking addresses up costs time, so other programs do without.
     sloppy: Option<Memory>,
     maps: Mutex<BTreeMap<u64, Mapping>>,
+    /// Nobody has the file any more: what runs is to stop.
+    ended: CancelToken,
 }
 
 /// AMDGPU_VM_PAGE_WRITEABLE.
@@ -157,7 +159,12 @@ impl AddressSpace {
         let options = MemoryOptions::new().address_bits(40);
         let make = |options: MemoryOptions| Memory::with(&options).map_err(|error| errno(&error));
         let sloppy = sloppy.then(|| make(MemoryOptions::new().ignore_high_bits(IGNORED_BITS))).transpose()?;
-        Ok(AddressSpace { memory: make(options)?, sloppy, maps: Mutex::default() })
+        Ok(AddressSpace { memory: make(options)?, sloppy, maps: Mutex::default(), ended: CancelToken::new() })
+    }
+
+    /// What stops dispatches, draws and waits when nobody has the file any more.
+    pub fn ended(&self) -> &CancelToken {
+        &self.ended
     }
 
     /// The memory as programs see it.

@@ -25,6 +25,9 @@ pub(crate) struct Reporter {
     copies: AtomicU64,
     copied: AtomicU64,
     draws: AtomicU64,
+    draws_left_out: AtomicU64,
+    quiet: bool,
+    internal_errors: AtomicU64,
 }
 
 /// What is known of a kernel's dispatches.
@@ -62,11 +65,17 @@ impl Reporter {
             copies: AtomicU64::new(0),
             copied: AtomicU64::new(0),
             draws: AtomicU64::new(0),
+            draws_left_out: AtomicU64::new(0),
+            quiet: settings.quiet,
+            internal_errors: AtomicU64::new(0),
         }
     }
 
     /// Writes a line to standard error. Where that cannot be written, nobody can be told.
     pub fn say(&self, what: &str) {
+        if self.quiet {
+            return;
+        }
         // In one piece, so that lines of threads and programs do not mix.
         let line = format!("warpjit: {}: {what}\n", self.chip.name);
         let _ = std::io::stderr().write_all(line.as_bytes());
@@ -77,6 +86,17 @@ impl Reporter {
         if lock(&self.said).insert(what.to_owned()) {
             self.say(what);
         }
+    }
+
+    /// Something went wrong that is this crate's own fault.
+    pub fn internal_error(&self, what: &str) {
+        self.internal_errors.fetch_add(1, Relaxed);
+        self.say(&format!("{what}: internal error"));
+    }
+
+    /// How often that was.
+    pub fn internal_errors(&self) -> u64 {
+        self.internal_errors.load(Relaxed)
     }
 
     /// Whether somebody wants to know what kernels are called and what they do.
@@ -103,9 +123,14 @@ impl Reporter {
         self.copied.fetch_add(bytes, Relaxed);
     }
 
-    /// A draw was left out.
-    pub fn count_draw(&self) {
-        self.draws.fetch_add(1, Relaxed);
+    /// A draw was done, or left out: how many vertices and instances.
+    pub fn count_draw(&self, is_done: bool, vertices: usize, instances: u32) {
+        if self.trace {
+            let end = if is_done { "" } else { ", left out" };
+            self.say(&format!("draw of {vertices} vertices, {instances} times{end}"));
+        }
+        let count = if is_done { &self.draws } else { &self.draws_left_out };
+        count.fetch_add(1, Relaxed);
     }
 
     /// A dispatch has ended.
@@ -180,7 +205,7 @@ impl Reporter {
     fn table(&self) -> String {
         let (kernels, sum) = self.sorted();
         let mut out = format!(
-            "warpjit: {}: {} submissions, {} dispatches of {} kernels, {} copies of {:.3} MB, {} draws left out\n\
+            "warpjit: {}: {} submissions, {} dispatches of {} kernels, {} copies of {:.3} MB, {} draws, {} left out\n\
              warpjit: dispatches took {:.3} ms, compilation {:.3} ms, the program {:.3} ms since it opened the card\n",
             self.chip.name,
             self.submissions.load(Relaxed),
@@ -189,6 +214,7 @@ impl Reporter {
             self.copies.load(Relaxed),
             self.copied.load(Relaxed) as f64 / 1e6,
             self.draws.load(Relaxed),
+            self.draws_left_out.load(Relaxed),
             milliseconds(sum.run),
             milliseconds(sum.compile),
             milliseconds(self.began.elapsed()),
@@ -243,7 +269,8 @@ impl Reporter {
             "dispatches": sum.dispatches,
             "copies": self.copies.load(Relaxed),
             "bytes_copied": self.copied.load(Relaxed),
-            "draws_left_out": self.draws.load(Relaxed),
+            "draws": self.draws.load(Relaxed),
+            "draws_left_out": self.draws_left_out.load(Relaxed),
             "run_ms": milliseconds(sum.run),
             "compile_ms": milliseconds(sum.compile),
             "program_ms": milliseconds(self.began.elapsed()),

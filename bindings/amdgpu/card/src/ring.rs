@@ -5,6 +5,7 @@ use crate::fence::{Bell, Fence, lock};
 use crate::memory::{AddressSpace, Buffers};
 use crate::processor::{Processor, Stop};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -51,6 +52,8 @@ struct Queue {
     /// Fences of the submissions that may not have ended, in order.
     fences: VecDeque<(u64, Fence)>,
     has_thread: bool,
+    /// No more submissions come.
+    is_closed: bool,
 }
 
 /// A ring of a context.
@@ -111,6 +114,12 @@ impl Ring {
         Some(found.map_or_else(Fence::signalled, |(_, fence)| fence.clone()))
     }
 
+    /// Whether it is closed and all its submissions have ended.
+    pub fn is_finished(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.is_closed && queue.fences.iter().all(|(_, fence)| fence.is_signalled())
+    }
+
     /// The fences of all submissions that have not ended.
     pub fn pending(&self) -> Vec<Fence> {
         lock(&self.queue)
@@ -121,16 +130,28 @@ impl Ring {
             .collect()
     }
 
-    /// Runs submissions for ever.
+    /// No more submissions come: the thread ends after the last.
+    pub fn close(&self) {
+        lock(&self.queue).is_closed = true;
+        self.filled.notify_one();
+    }
+
+    /// Runs submissions until the ring is closed.
     fn work(&self, around: &Surroundings) {
-        let mut processor = Processor::new(around.card.clone(), around.space.clone(), self.graphics);
-        loop {
-            let (number, job, fence) = self.next();
+        let new = || Processor::new(around.card.clone(), around.space.clone(), self.graphics);
+        let mut processor = new();
+        let ended = around.space.ended();
+        while let Some((number, job, fence)) = self.next() {
             for wait in &job.waits {
-                around.bell.wait(u64::MAX, || wait.is_signalled().then_some(()));
+                around.bell.wait(u64::MAX, || (wait.is_signalled() || ended.is_cancelled()).then_some(()));
             }
             let user_fence = job.user_fence;
-            self.run(&mut processor, number, job.buffers, around);
+            let run = AssertUnwindSafe(|| self.run(&mut processor, number, job.buffers, around));
+            if catch_unwind(run).is_err() {
+                around.card.reporter.internal_error(&format!("{}, submission {number}", self.name));
+                self.context.lost.store(true, Ordering::Release);
+                processor = new();
+            }
             if let Some(at) = user_fence {
                 // The buffer object may have been closed, then nobody reads it.
                 let _ = rustix::io::pwrite(around.buffers.file(), &number.to_le_bytes(), at);
@@ -140,11 +161,17 @@ impl Ring {
         }
     }
 
-    fn next(&self) -> (u64, Job, Fence) {
+    /// The next submission; `None`: the ring is closed, and there are no more.
+    fn next(&self) -> Option<(u64, Job, Fence)> {
         let mut queue = lock(&self.queue);
         loop {
             if let Some(job) = queue.jobs.pop_front() {
-                return job;
+                return Some(job);
+            }
+            if queue.is_closed {
+                // Who submits nevertheless, because he had the ring before, starts another thread.
+                queue.has_thread = false;
+                return None;
             }
             queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }

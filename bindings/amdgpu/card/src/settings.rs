@@ -52,6 +52,8 @@ pub struct Settings {
     pub cache: Option<CacheConfig>,
     /// Bytes of the card's memory.
     pub memory: u64,
+    /// Nothing is said on standard error: for tests with bad input.
+    pub quiet: bool,
 }
 
 impl Default for Settings {
@@ -65,6 +67,7 @@ impl Default for Settings {
             record: None,
             cache: None,
             memory: 2 << 30,
+            quiet: false,
         }
     }
 }
@@ -104,6 +107,7 @@ impl Settings {
                 Some(folder) => Some(CacheConfig::new(folder)),
             },
             memory: number(MEMORY)?.map_or_else(machine_memory, |mib| mib.clamp(64, 1 << 20) << 20),
+            quiet: false,
         })
     }
 }

@@ -3,11 +3,22 @@
 
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 
-use super::emit::{Emit, constant};
-use super::{
-    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface,
-    surface_address, texture, video,
-};
+use super::analysis::graph;
+use super::emit::{Emit, constant, next_block};
+use super::topics::atomic;
+use super::topics::barrier;
+use super::topics::convert;
+use super::topics::double;
+use super::topics::float;
+use super::topics::int;
+use super::topics::lanes;
+use super::topics::memory;
+use super::topics::special;
+use super::topics::stage;
+use super::topics::surface;
+use super::topics::surface_address;
+use super::topics::texture;
+use super::topics::video;
 use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
 
@@ -43,11 +54,6 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         let next = next_block(e, inst);
         e.terminate(Terminator::Join { cond, next, at_target: true });
     }
-}
-
-/// The block behind an instruction that ends one. The graph has made it a leader.
-pub(super) fn next_block(e: &Emit<'_>, inst: &Inst) -> Block {
-    e.own.program.blocks.behind(inst.next_pc())
 }
 
 /// Continues after an instruction that no lane executes.

@@ -7,26 +7,12 @@
 //! No code is an error here. Undefined words and targets outside the code become an `illegal` fault, which is raised if a lane gets there.
 //! Addresses of code are those of the segment: the file's first byte is at [`Options::base`].
 
-mod atomic;
-mod barrier;
+mod analysis;
 mod control;
-mod convert;
-mod double;
 mod emit;
-mod float;
-mod generic;
-mod graph;
-mod int;
-mod lanes;
-mod memory;
-mod special;
-mod stage;
-mod surface;
-mod surface_address;
 #[cfg(test)]
 mod tests;
-mod texture;
-mod video;
+mod topics;
 
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
@@ -103,17 +89,19 @@ pub(crate) struct Needs {
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub(crate) fn needs(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
-    let graph = graph::explore(code, options, meter)?;
-    let windows = graph::knows_windows(&graph, options.chip);
+    let graph = analysis::graph::explore(code, options, meter)?;
+    let windows = analysis::graph::knows_windows(&graph, options.chip);
     let mut needs = Needs {
-        local: graph.insts().any(|inst| graph::is_local(inst, windows)),
-        local_end: graph.insts().map(graph::local_end).max().unwrap_or(0),
-        counters: graph.insts().any(barrier::counts),
-        textures: graph.insts().any(|inst| texture::is_texture(inst) || surface::is_surface(inst)),
+        local: graph.insts().any(|inst| analysis::graph::is_local(inst, windows)),
+        local_end: graph.insts().map(analysis::graph::local_end).max().unwrap_or(0),
+        counters: graph.insts().any(topics::barrier::counts),
+        textures: graph
+            .insts()
+            .any(|inst| topics::texture::is_texture(inst) || topics::surface::is_surface(inst)),
         uses: Uses::default(),
     };
     for inst in graph.insts() {
-        stage::note(inst, options.stage, &mut needs);
+        topics::stage::note(inst, options.stage, &mut needs);
     }
     Ok(needs)
 }
@@ -131,7 +119,7 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
 /// # Errors
 /// As [`lift`].
 pub(crate) fn lift_code(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
-    let graph = graph::explore(code, options, meter)?;
+    let graph = analysis::graph::explore(code, options, meter)?;
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
     let blocks = graph.blocks(&mut func, options.entry);
@@ -139,7 +127,7 @@ pub(crate) fn lift_code(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -
     let program = Program {
         graph: &graph,
         blocks: &blocks,
-        windows: graph::knows_windows(&graph, options.chip),
+        windows: analysis::graph::knows_windows(&graph, options.chip),
         local_bytes: options.local_bytes,
         counters: options.counters,
         plan: options.plan,

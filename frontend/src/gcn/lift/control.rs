@@ -2,13 +2,13 @@
 
 use warpjit_ir::{BarrierSpec, Block, GuestFault, IntCC, LeaveKind, Scalar, Terminator, Value};
 
-use super::effects::fork_condition;
+use super::analysis::effects::fork_condition;
+use super::analysis::graph::{Node, fork_works};
+use super::analysis::statics::address_behind;
+use super::analysis::views::LANE;
 use super::emit::Emit;
-use super::graph::{Node, fork_works};
 use super::lifter::Lifter;
 use super::slots::{EXEC, VCC};
-use super::statics::address_behind;
-use super::views::LANE;
 use crate::gcn::{Inst, Op};
 
 /// A condition of a branch.

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Meter, Stopped, Terminator, Value};
 
+use super::analysis::effects::{self, Effects, has_varying_scalar};
+use super::analysis::graph::{Graph, Node, ends_block};
+use super::analysis::hwreg;
+use super::analysis::ordered;
+use super::analysis::stage::Places;
+use super::analysis::statics::MODE_SKIP;
+use super::analysis::views::{Analysis, HI, LANE, LO, Views};
 use super::control;
-use super::effects::{self, Effects, has_varying_scalar};
 use super::emit::Emit;
-use super::graph::{Graph, Node, ends_block};
-use super::hwreg;
 use super::options::{Entry, Options, Register};
-use super::ordered;
 use super::slots::{EXEC, SGPRS, Slots, VCC};
-use super::stage::Places;
-use super::statics::MODE_SKIP;
-use super::views::{Analysis, HI, LANE, LO, Views};
 use crate::code::Code;
 use crate::gcn::{Format, Inst, Operand};
 
@@ -94,7 +94,7 @@ fn group_info(e: &mut Emit<'_>) -> Value {
 fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Format::{Ds, Flat, Mimg, Mtbuf, Mubuf};
     if !effects::is_vector(inst) {
-        return super::topic(e, inst);
+        return super::topics::inst(e, inst);
     }
     // One that may fault counts when it has not, and all before it do in any case. Others may set EXEC.
     let may_fault = matches!(inst.format, Ds | Flat | Mimg | Mtbuf | Mubuf);
@@ -103,7 +103,7 @@ fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     } else {
         e.count_lanes();
     }
-    let known = super::topic(e, inst);
+    let known = super::topics::inst(e, inst);
     let legal = known || control::nothing(inst);
     if may_fault && legal && !e.is_done() {
         e.count_lanes();
@@ -229,7 +229,8 @@ impl Lifter<'_, '_> {
     fn prepare(&mut self, inst: &Inst) {
         let fx = Effects::of(inst, self.e.in_lanes);
         let reads_flag = |flag: Operand| {
-            inst.srcs().iter().any(|src| src.operand == flag) || super::hwreg::reads_flag(inst, flag)
+            inst.srcs().iter().any(|src| src.operand == flag)
+                || super::analysis::hwreg::reads_flag(inst, flag)
         };
         self.e.zero_flags = [None; 2];
         for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {
@@ -261,7 +262,7 @@ impl Lifter<'_, '_> {
             }
         }
         if inst.dpp.is_some() {
-            super::lanes::prepare_dpp(&mut self.e, inst);
+            super::topics::lanes::prepare_dpp(&mut self.e, inst);
         }
     }
 

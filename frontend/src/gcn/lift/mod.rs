@@ -5,76 +5,39 @@
 //! a mask has a mask slot, too (`views`). A write to a vector register changes only the lanes in EXEC, and EXEC guards memory
 //! accesses.
 //!
-//! `graph` finds the reachable instructions, `statics` and `views` analyse them, and `lifter` goes through the blocks. `control`
-//! emits what changes the program counter; each other topic has a file (`emit` says how these work).
+//! [`analysis`] finds the reachable instructions and what is known and needed at each. [`emit`] makes IR: slots, operands, results,
+//! memory accesses. [`topics`] has the code of each operation, a file a topic. `lifter` goes through the blocks, and `control` emits what
+//! changes the program counter.
 //!
 //! No code is an error here. Undefined words, graphics-only instructions, and targets outside the code or inside an instruction
 //! become an `illegal` fault, which is raised if the wave gets there.
 
-mod access;
-mod atomic;
-mod buffer;
-mod bytes;
-mod compare;
+mod analysis;
 mod control;
-mod convert;
 #[cfg(test)]
 mod dot_tests;
-mod double;
-mod effects;
 mod emit;
-mod export;
-mod flat;
-mod float;
-mod format;
-mod gds;
-mod graph;
-mod half;
-mod hwreg;
-mod image;
-mod index;
-mod int;
-mod interp;
-mod lanes;
-mod lds;
 mod lifter;
-mod mask;
 #[cfg(test)]
 mod memory_tests;
-mod modes;
-mod operand;
 mod options;
-mod ordered;
-mod packed;
-mod quotient;
-mod result;
-mod scalar;
-mod scalar_bits;
-mod scratch;
 mod slots;
-mod smem;
-mod special;
-mod stage;
-mod statics;
 #[cfg(test)]
 mod tests;
-mod truth;
+mod topics;
 #[cfg(test)]
 mod vector_tests;
-mod views;
 
 use warpjit_ir::{Form, Function, Meter, Stopped};
 
-use super::Inst;
 use crate::code::Code;
 use crate::stage::StageLayout;
-use emit::Emit;
-pub use gds::is_used as uses_data_share;
-use graph::Graph;
+use analysis::graph::Graph;
+use analysis::stage::Places;
+pub use analysis::stage::check as check_stage;
+use analysis::views::Analysis;
 pub use options::{Entry, Options, Register};
-use stage::Places;
-pub use stage::check as check_stage;
-use views::Analysis;
+pub use topics::gds::is_used as uses_data_share;
 
 /// A lifted program.
 #[derive(Debug)]
@@ -100,7 +63,7 @@ pub fn lift(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Lif
         analysis = Analysis::new(&graph, options, meter)?;
     }
     let mut function = Function::new(options.name, Form::Spmd, 64);
-    let mailbox = if image::has_device(&graph) { image::MAILBOX_BYTES } else { 0 };
+    let mailbox = if topics::image::has_device(&graph) { topics::image::MAILBOX_BYTES } else { 0 };
     let places = options.stage.map(|interface| Places::new(interface, &graph, mailbox));
     lifter::lift(&mut function, code, &graph, &analysis, options, places.as_ref(), meter)?;
     let local_bytes = places.as_ref().map_or(mailbox, |places| places.end);
@@ -115,36 +78,4 @@ fn lift_plainly(code: &Code<'_>, options: &Options<'_>) -> Function {
     let mut func = Function::new(options.name, Form::Spmd, 64);
     lifter::lift(&mut func, code, &graph, &Analysis::plain(), options, None, &meter).expect("no limits");
     func
-}
-
-/// The topics: each emits its instructions and gives false for all others. What none of them takes is illegal.
-const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
-    // One a line.
-    compare::inst,
-    int::inst,
-    float::inst,
-    double::inst,
-    half::inst,
-    packed::inst,
-    convert::inst,
-    special::inst,
-    hwreg::inst,
-    export::inst,
-    interp::inst,
-    stage::inst,
-    index::inst,
-    lanes::inst,
-    buffer::inst,
-    flat::inst,
-    image::inst,
-    lds::inst,
-    smem::inst,
-    mask::inst,
-    scalar::inst,
-    scalar_bits::inst,
-];
-
-/// Emits an instruction that does not change the program counter.
-fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    TOPICS.iter().any(|topic| topic(e, inst))
 }

@@ -24,10 +24,16 @@
 //! | `rtnN` | destination of N dwords if the old value is returned |
 //! | `gws` | data0 only; `gds`: must be GDS, `nogds`: must not; `two`: two 8-bit offsets; `swizzle`: offset is a pattern |
 //!
-//! Options: `clamp`, `noclamp`, `omod`, `noomod` where the long form differs from the rule (clamp where a float is read
-//! or written, omod where one is written); `opsel`: 1.4 selects halves; `mods`: sources have float modifiers though
-//! they are not floats; `class`: only the first one has; `nolds`: not to LDS; `nod16`: no 16-bit data. `@a/b/c/d`:
-//! names that differ from the operation's. `[mad_mix]` and the like: only chips with these features have it
+//! Registers that are used without being named stand beside the operands, before `=` if they are written and after it if they are
+//! read: `scc`, `exec`, `m0`, `vccz` (VCC as a mask), `stack` (the registers of the control stack). That EXEC guards what vector
+//! instructions write is not said.
+//!
+//! Properties are single words, which [`super::row_words`] defines. These change forms and text: `clamp`, `noclamp`, `omod`, `noomod`
+//! where the long form differs from the rule (clamp where a float is read or written, omod where one is written), `opsel`, `mods`,
+//! `class`, `nodpp`, `nolong`, `nolds`, `nod16`. These say what the lifter's analyses have to know: `old`, `lanes`, `mask`, `m0src`,
+//! `m0dst`, and of each row of memory operations one of `load`, `store`, `atomic`, `other`.
+//!
+//! `@a/b/c/d`: names that differ from the operation's. `[mad_mix]` and the like: only chips with these features have it
 //! ([`super::Features`]); two rows may share an opcode then.
 
 mod compare;

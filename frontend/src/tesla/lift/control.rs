@@ -3,7 +3,15 @@
 use warpjit_ir::{BarrierSpec, Block, GuestFault, LeaveKind, PushKind, Space, Terminator, Value};
 
 use super::emit::Emit;
-use super::{atomic, convert, float, int, memory, special, stage, texture};
+use super::emit::stage::keep_registers;
+use super::topics::atomic;
+use super::topics::convert;
+use super::topics::float;
+use super::topics::int;
+use super::topics::memory;
+use super::topics::special;
+use super::topics::stage;
+use super::topics::texture;
 use crate::simt::Blocks;
 use crate::tesla::{End, Inst, Op, Operand};
 
@@ -29,7 +37,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
     match inst.end {
         End::None => {}
         End::Exit => {
-            stage::keep_registers(e);
+            keep_registers(e);
             leave(e, LeaveKind::Exit, None, next());
         }
         End::Join => e.terminate(Terminator::Join { cond: None, next: next(), at_target: false }),
@@ -117,7 +125,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
         },
         Op::Ret => {
             // Outside of a function it ends the thread.
-            stage::keep_registers(e);
+            keep_registers(e);
             leave(e, LeaveKind::Return, guard, next());
         }
         Op::Break => leave(e, LeaveKind::Break, guard, next()),

@@ -9,19 +9,12 @@
 //! No code is an error here. Undefined words, and targets outside the code or inside an instruction become an `illegal` fault, which is
 //! raised if a lane gets there. Addresses of code are those of the segment: the file's first byte is at [`Options::base`].
 
-mod atomic;
+mod analysis;
 mod control;
-mod convert;
 mod emit;
-mod float;
-mod graph;
-mod int;
-mod memory;
-mod special;
-mod stage;
 #[cfg(test)]
 mod tests;
-mod texture;
+mod topics;
 
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
@@ -76,14 +69,14 @@ pub(crate) struct Needs {
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub(crate) fn explore(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
-    graph::explore(code, options, meter)
+    analysis::graph::explore(code, options, meter)
 }
 
 /// What they need.
 pub(crate) fn needs(graph: &Graph<Inst>) -> Needs {
     let mut needs = Needs::default();
     for inst in graph.insts() {
-        stage::note(inst, &mut needs);
+        topics::stage::note(inst, &mut needs);
     }
     needs
 }

@@ -11,30 +11,22 @@
 //!
 //! No code is an error here: where the code ends, a program gets an `illegal` fault.
 
-mod address;
-mod branch;
-mod bus;
+mod analysis;
 mod emit;
-mod graph;
-mod mad;
-mod outside;
-mod pure;
-mod scalar;
-mod state;
-mod vector;
+mod topics;
 
 use std::collections::BTreeMap;
 
 use warpjit_ir::{Block, Form, Function, GuestFault, Meter, Stopped, Terminator};
 
 use super::Chip;
+use analysis::graph::{Graph, Step};
 use emit::Emit;
-use graph::{Graph, Step};
 
-pub use graph::{Node, Pending};
-pub use outside::{Outside, outside_of};
-pub use pure::FUNCTIONS as PURE_FUNCTIONS;
-pub use state::{LANES, Slots, aliases};
+pub use analysis::graph::{Node, Pending};
+pub use analysis::outside::{Outside, outside_of};
+pub use emit::state::{LANES, Slots, aliases};
+pub use topics::pure::FUNCTIONS as PURE_FUNCTIONS;
 
 /// Bytes of the data store.
 pub const DATA_STORE_BYTES: u32 = 8192;
@@ -94,7 +86,7 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted,
         meter.step(1)?;
         let mut emit = Emit::new(&mut func, &slots, options.chip, block);
         match graph.step(node) {
-            None if options.resumable => branch::end(&mut emit, EXIT_ILLEGAL, block, block),
+            None if options.resumable => topics::branch::end(&mut emit, EXIT_ILLEGAL, block, block),
             None => {
                 emit.count();
                 emit.terminate(Terminator::Fault(GuestFault::Illegal));
@@ -112,14 +104,14 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted,
 fn bundle(emit: &mut Emit<'_>, node: Node, step: &Step, nodes: &BTreeMap<Node, Block>, resumable: bool) {
     if resumable && !node.resumed && step.bundle.outside().next().is_some() {
         let resumed = nodes[&Node { resumed: true, ..node }];
-        return branch::end(emit, EXIT_OUTSIDE, nodes[&node], resumed);
+        return topics::branch::end(emit, EXIT_OUTSIDE, nodes[&node], resumed);
     }
     emit.count();
-    branch::late_call(emit, node, step);
+    topics::branch::late_call(emit, node, step);
     let insts = step.bundle;
-    let factors = bus::Bus::new(insts.scalar);
-    address::unit(emit, &insts);
-    scalar::unit(emit, &insts, node.resumed);
-    vector::unit(emit, &insts, factors);
-    branch::unit(emit, node, step, nodes, resumable);
+    let factors = topics::bus::Bus::new(insts.scalar);
+    topics::address::unit(emit, &insts);
+    topics::scalar::unit(emit, &insts, node.resumed);
+    topics::vector::unit(emit, &insts, factors);
+    topics::branch::unit(emit, node, step, nodes, resumable);
 }

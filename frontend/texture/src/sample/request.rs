@@ -27,7 +27,7 @@ pub struct Coordinates {
     pub cube: CubeCoordinates,
 }
 
-/// What a gather takes.
+/// What a gather takes. It takes no probes, whatever the sampler says of anisotropy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gather {
     /// Which of the four results of a sample, 0 to 3.

@@ -139,6 +139,9 @@ impl Processor {
             if holds {
                 return Ok(());
             }
+            if self.space.ended().is_cancelled() {
+                return Err(Stop::Dispatch);
+            }
             looks = looks.saturating_add(1);
             match looks {
                 0..200 => std::hint::spin_loop(),

@@ -6,10 +6,6 @@ use crate::pm4::Packet;
 
 /// A counter of queries is valid.
 const VALID: u64 = 1 << 63;
-/// Numbers of pipeline statistics, and which of them counts threads of dispatches.
-const STATISTICS: u64 = 11;
-/// See [`STATISTICS`].
-const COMPUTE_INVOCATIONS: u64 = 10;
 
 impl Processor {
     /// EVENT_WRITE: those with an address write counters of queries.
@@ -21,13 +17,29 @@ impl Processor {
         match packet.word(0)? >> 8 & 15 {
             // Occlusion: a counter of each render backend.
             1 => {
+                // The first has counted all.
                 for backend in 0..u64::from(self.card.chip().backends) {
-                    self.store(address + 16 * backend, 8, VALID)?;
+                    let samples = if backend == 0 { self.drawn.samples } else { 0 };
+                    self.store(address + 16 * backend, 8, VALID | samples)?;
                 }
             }
             2 => {
-                for number in 0..STATISTICS {
-                    let value = if number == COMPUTE_INVOCATIONS { self.invocations } else { 0 };
+                let drawn = self.drawn;
+                // Of geometry and tessellation programs there are none.
+                let statistics = [
+                    drawn.pixel_invocations,
+                    drawn.drawn,
+                    drawn.primitives,
+                    drawn.vertex_invocations,
+                    0,
+                    0,
+                    drawn.primitives,
+                    drawn.vertices,
+                    0,
+                    0,
+                    self.invocations,
+                ];
+                for (number, value) in (0..).zip(statistics) {
                     self.store(address + 8 * number, 8, value)?;
                 }
             }

@@ -1,11 +1,14 @@
 //! The command processor of one ring: walks command buffers, keeps registers, and does what packets say.
 
+mod context;
 mod data;
+mod draws;
 mod events;
 mod predicate;
 
 use crate::Card;
 use crate::dispatch::Dispatch;
+use crate::draw::Counts;
 use crate::execute;
 use crate::memory::AddressSpace;
 use crate::pm4::{NoPacket, Packet, decode, name, op};
@@ -76,14 +79,17 @@ pub(crate) struct Processor {
     predicate: bool,
     /// Threads that dispatches have begun, for statistics queries.
     invocations: u64,
+    /// What draws have done, for queries.
+    drawn: Counts,
+    draws: draws::DrawSettings,
     buffers: u32,
     words: u64,
 }
 
 impl Processor {
-    /// A processor whose registers are all 0.
+    /// A processor whose registers are those of a clear state.
     pub fn new(card: Arc<Card>, space: Arc<AddressSpace>, graphics: bool) -> Processor {
-        Processor {
+        let mut processor = Processor {
             card,
             space,
             graphics,
@@ -91,9 +97,13 @@ impl Processor {
             indirect_base: 0,
             predicate: true,
             invocations: 0,
+            drawn: Counts::default(),
+            draws: draws::DrawSettings { instances: 1, ..draws::DrawSettings::default() },
             buffers: 0,
             words: 0,
-        }
+        };
+        processor.clear_context();
+        processor
     }
 
     /// Begins a submission.
@@ -214,27 +224,23 @@ impl Processor {
                     self.card.programs.flush();
                 }
             }
-            op::DRAW_INDIRECT
-            | op::DRAW_INDEX_INDIRECT
-            | op::DRAW_INDEX_2
-            | op::DRAW_INDIRECT_MULTI
-            | op::DRAW_INDEX_AUTO
-            | op::DRAW_INDEX_OFFSET_2
-            | op::DRAW_INDEX_INDIRECT_MULTI => self.draw(),
+            op::DRAW_INDEX_AUTO => self.draw_auto(packet)?,
+            op::DRAW_INDEX_2 => self.draw_indices(packet)?,
+            op::DRAW_INDEX_OFFSET_2 => self.draw_offset(packet)?,
+            op::DRAW_INDIRECT => self.draw_indirect(packet, false)?,
+            op::DRAW_INDEX_INDIRECT => self.draw_indirect(packet, true)?,
+            op::DRAW_INDIRECT_MULTI => self.draw_indirect_multi(packet, false)?,
+            op::DRAW_INDEX_INDIRECT_MULTI => self.draw_indirect_multi(packet, true)?,
+            op::INDEX_TYPE => self.draws.index_type = packet.word(0)?,
+            op::INDEX_BASE => self.draws.index_base = packet.address(0)?,
+            op::INDEX_BUFFER_SIZE => self.draws.index_count = packet.word(0)?,
+            op::NUM_INSTANCES => self.draws.instances = packet.word(0)?,
+            op::CLEAR_STATE => self.clear_context(),
             op::STRMOUT_BUFFER_UPDATE => {
                 self.card.reporter.once("stream output is not done: its buffers stay as they are");
             }
-            // Caches, contexts and what only draws use.
-            op::NOP
-            | op::SET_BASE
-            | op::CLEAR_STATE
-            | op::INDEX_BUFFER_SIZE
-            | op::OCCLUSION_QUERY
-            | op::INDEX_BASE
-            | op::CONTEXT_CONTROL
-            | op::INDEX_TYPE
-            | op::NUM_INSTANCES
-            | op::PFP_SYNC_ME => {}
+            // Caches and contexts.
+            op::NOP | op::SET_BASE | op::OCCLUSION_QUERY | op::CONTEXT_CONTROL | op::PFP_SYNC_ME => {}
             other => {
                 self.card.reporter.once(&format!("packet {} is not known and does nothing", name(other)))
             }
@@ -297,23 +303,9 @@ impl Processor {
         self.invocations = self.invocations.wrapping_add(dispatch.threads());
         execute::run(&self.card, &self.space, &dispatch).map_err(|()| Stop::Dispatch)
     }
-
-    /// Draws are not done: says so, once for each kind of primitives.
-    fn draw(&mut self) {
-        let at = if self.card.chip().generation == 6 { 0x8958 / 4 } else { 0x3_0908 / 4 };
-        let what = match self.register(at) & 0x3f {
-            0x11 => "rectangles (clears, copies and uploads of the graphics queue)",
-            4..=6 => "triangles",
-            1 => "points",
-            2 | 3 => "lines",
-            _ => "other primitives",
-        };
-        self.card.reporter.count_draw();
-        self.card
-            .reporter
-            .once(&format!("draws of {what} are not done: what they would change stays as it is"));
-    }
 }
 
+#[cfg(test)]
+mod draw_tests;
 #[cfg(test)]
 mod tests;

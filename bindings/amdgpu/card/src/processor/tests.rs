@@ -12,19 +12,19 @@ const MEMORY: u64 = 0x20_0000;
 const BYTES: u64 = 1 << 20;
 /// Where they put commands, code and data.
 const COMMANDS: u64 = MEMORY;
-const CODE: u64 = MEMORY + 0x4_0000;
-const DATA: u64 = MEMORY + 0x8_0000;
+pub(super) const CODE: u64 = MEMORY + 0x4_0000;
+pub(super) const DATA: u64 = MEMORY + 0x8_0000;
 /// An address where nothing is.
 const WILD: u64 = 0x12_3456_7000;
 
-struct Fixture {
-    processor: Processor,
-    space: Arc<AddressSpace>,
+pub(super) struct Fixture {
+    pub processor: Processor,
+    pub space: Arc<AddressSpace>,
     words: Vec<u32>,
 }
 
 impl Fixture {
-    fn new(chip: &str, graphics: bool) -> Fixture {
+    pub fn new(chip: &str, graphics: bool) -> Fixture {
         let settings = Settings { chip: Chip::find(chip).unwrap(), threads: 1, ..Settings::default() };
         let space = Arc::new(AddressSpace::new(settings.chip.generation >= 9).unwrap());
         let buffers = Buffers::new(BYTES).unwrap();
@@ -35,7 +35,7 @@ impl Fixture {
         Fixture { processor, space, words: Vec::new() }
     }
 
-    fn packet(&mut self, op: u8, body: &[u32]) -> &mut Self {
+    pub fn packet(&mut self, op: u8, body: &[u32]) -> &mut Self {
         self.words.push(header(op, body.len()));
         self.words.extend(body);
         self
@@ -46,12 +46,12 @@ impl Fixture {
         self
     }
 
-    fn put(&self, address: u64, words: &[u32]) {
+    pub fn put(&self, address: u64, words: &[u32]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.space.memory().write(address, &bytes).unwrap();
     }
 
-    fn get(&self, address: u64) -> u32 {
+    pub fn get(&self, address: u64) -> u32 {
         self.space.memory().load(address, 4).unwrap() as u32
     }
 
@@ -62,16 +62,16 @@ impl Fixture {
         self.processor.run(COMMANDS, words.len() as u32).map_err(|stop| stop.to_string())
     }
 
-    fn run(&mut self) {
+    pub fn run(&mut self) {
         self.try_run().unwrap();
     }
 
-    fn error(&mut self) -> String {
+    pub fn error(&mut self) -> String {
         self.try_run().expect_err("must stop")
     }
 }
 
-fn low(address: u64) -> u32 {
+pub(super) fn low(address: u64) -> u32 {
     address as u32
 }
 

@@ -61,7 +61,8 @@ impl Case {
         let index = if self.idxen { index } else { 0 } + if self.lanes { lane } else { 0 };
         let first = self.offset + if self.offen { offset } else { 0 };
         let (idx, off) = (u64::from(index), u64::from(first + at));
-        let (stride, istr, esz) = (u64::from(self.stride), 8u64 << self.group, 2u64 << self.element);
+        let element = if self.generation == Generation::Gfx9 { 1 } else { self.element };
+        let (stride, istr, esz) = (u64::from(self.stride), 8u64 << self.group, 2u64 << element);
         let place = if self.swizzle {
             ((idx / istr) * stride + (off / esz) * esz) * istr + (idx % istr) * esz + off % esz
         } else {

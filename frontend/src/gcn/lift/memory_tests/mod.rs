@@ -16,7 +16,8 @@ use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::{Builtin, DeviceAccess, DeviceCall, DeviceFault, DeviceSite, Scalar, Space, TextureTables};
 
-use super::{Options, access, lift};
+use super::emit::access;
+use super::{Options, lift};
 use crate::gcn::abi::GDS_ADDRESS;
 use crate::gcn::{Arg, Format, Generation, Inst, Op, Operand, Type, encode};
 

@@ -10,7 +10,7 @@ use crate::gcn::support::not_run;
 use crate::gcn::{Chip, Inst, Op};
 
 /// Words of every operation of a chip, some of each.
-fn words(chip: Chip) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> {
+pub(super) fn words(chip: Chip) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> {
     let mut found: BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> = BTreeMap::new();
     let mut random = 1u32;
     for high in 0..=0xffffu32 {

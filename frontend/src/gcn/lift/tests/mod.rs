@@ -2,6 +2,7 @@
 
 mod control;
 mod corpus;
+mod effects;
 mod illegal;
 mod lanes;
 mod mask;

@@ -1,0 +1,66 @@
+//! Runs a program of a stage over a batch.
+
+use super::state::Code;
+use super::{Around, Problem, Refused};
+use crate::execute::describe;
+use warpjit_runtime::stage::{Batch, StageInterface};
+use warpjit_runtime::{Isa, Launch, ProgramOptions, TextureTables};
+
+/// A program, and what it runs with.
+pub(super) struct Stage<'a> {
+    pub name: &'static str,
+    pub code: &'a Code,
+    pub border_colors: Option<u64>,
+}
+
+/// Runs it. What goes wrong is said on standard error.
+///
+/// # Errors
+/// The program cannot be run, or has done what it may not.
+pub(super) fn run(
+    around: &Around<'_>,
+    stage: &Stage<'_>,
+    interface: StageInterface,
+    batch: &mut Batch<'_>,
+) -> Result<(), Problem> {
+    let (card, memory) = (around.card, around.space.memory());
+    let Stage { name, code, border_colors } = *stage;
+    if code.rsrc2 & 1 != 0 {
+        return Err(Refused("scratch memory of graphics programs").into());
+    }
+    let options = ProgramOptions::new(Isa::Gcn)
+        .chip(Some(card.model))
+        .raw(true)
+        .rsrc1(Some(code.rsrc1))
+        .rsrc2(Some(code.rsrc2))
+        .stage(Some(interface));
+    let cannot = |error: &dyn std::fmt::Display| {
+        card.reporter.say(&format!("the {name} program at {:#x} cannot be run: {error}", code.address));
+        Problem::Failed
+    };
+    let program = card.programs.get(memory, code.address, &options).map_err(|error| cannot(&error))?;
+    let chip = card.chip();
+    let old = chip.generation < 9;
+    let launch = Launch::default().user_data(code.user_data.clone()).textures(TextureTables {
+        tile_modes: old.then(|| Box::new(chip.tile_modes())),
+        macrotile_modes: old.then(|| Box::new(chip.macrotile_modes())),
+        address_config: Some(chip.address_config),
+        border_colors,
+        ..TextureTables::default()
+    });
+    let launch = launch.cancel(Some(around.space.ended().clone()));
+    let engine = card.engine().map_err(|error| cannot(&error))?;
+    let report = engine.run_stage(&program, memory, &launch, batch).map_err(|error| cannot(&error))?;
+    if let Some(reason) = &report.stats.not_compiled {
+        card.reporter.once(&format!("some code is interpreted: {reason}"));
+    }
+    match &report.fault {
+        None if report.cancelled => Err(Problem::Failed),
+        None => Ok(()),
+        Some(fault) => {
+            let what = describe(card, memory, &program, fault);
+            card.reporter.say(&format!("{name} program: {what}"));
+            Err(Problem::Failed)
+        }
+    }
+}

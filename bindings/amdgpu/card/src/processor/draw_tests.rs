@@ -1,0 +1,269 @@
+//! Tests of draws with programs and registers written by hand.
+
+use super::tests::{CODE, DATA, Fixture, low};
+use super::*;
+use warpjit_frontend::Stage;
+
+/// A rectangle over all of the target, or the corners -1, -1 and -1, 1 and 1, -1 of a triangle. Its parameter is the position.
+const VERTEX: &str = "
+    v_mov_b32 v1, -1.0
+    v_mov_b32 v5, 1.0
+    v_mov_b32 v4, 0.5
+    v_cmp_eq_u32 vcc, 2, v0
+    v_cndmask_b32 v2, v1, v5, vcc
+    v_cmp_eq_u32 vcc, 1, v0
+    v_cndmask_b32 v3, v1, v5, vcc
+    exp pos0 v2, v3, v4, v5 done
+    exp param0 v2, v3, v4, v5
+    s_endpgm
+";
+/// The interpolated position as a colour.
+const PIXEL: &str = "
+    v_interp_p1_f32 v2, v0, attr0.x
+    v_interp_p2_f32 v2, v1, attr0.x
+    v_interp_p1_f32 v3, v0, attr0.y
+    v_interp_p2_f32 v3, v1, attr0.y
+    v_mov_b32 v4, 0.5
+    v_mov_b32 v5, 1.0
+    exp mrt0 v2, v3, v4, v5 done vm
+    s_endpgm
+";
+const SIZE: u32 = 16;
+/// Kinds of primitives.
+const TRIANGLES: u32 = 4;
+const RECTANGLES: u32 = 0x11;
+/// Where depths are.
+const DEPTHS: u64 = DATA + 0x2_0000;
+
+fn set(card: &mut Fixture, address: u32, values: &[u32]) {
+    let (op, base) = match address {
+        0x8000..0xb000 => (op::SET_CONFIG_REG, 0x8000),
+        0xb000..0x2_8000 => (op::SET_SH_REG, 0xb000),
+        0x2_8000..0x3_0000 => (op::SET_CONTEXT_REG, 0x2_8000),
+        _ => (op::SET_UCONFIG_REG, 0x3_0000),
+    };
+    let body: Vec<u32> = std::iter::once((address - base) / 4).chain(values.iter().copied()).collect();
+    card.packet(op, &body);
+}
+
+fn floats(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// A card with programs, and a target with four floats a pixel.
+fn card(name: &str, primitive: u32) -> Fixture {
+    let mut card = Fixture::new(name, true);
+    let chip: warpjit_runtime::Chip = name.parse().unwrap();
+    for (place, source, register) in [(CODE, VERTEX, 0xb120), (CODE + 0x1000, PIXEL, 0xb020)] {
+        let code = chip.target().assemble(source, Stage::Compute).unwrap();
+        card.space.memory().write(place, &code).unwrap();
+        // 8 vector registers, 16 scalar ones.
+        set(&mut card, register, &[(place >> 8) as u32, 0, 1 | 1 << 6, 0]);
+    }
+    set(&mut card, if name == "tahiti" { 0x8958 } else { 0x3_0908 }, &[primitive]);
+    let half = SIZE as f32 / 2.0;
+    set(&mut card, 0x2843c, &floats(&[half, half, half, half, 1.0, 0.0]));
+    set(&mut card, 0x28818, &[0x43f]);
+    set(&mut card, 0x28810, &[1 << 19]);
+    set(&mut card, 0x286c4, &[0]);
+    set(&mut card, 0x2870c, &[4, 0, 9]);
+    set(&mut card, 0x286cc, &[1 << 1, 1 << 1]);
+    set(&mut card, 0x286d8, &[1]);
+    set(&mut card, 0x28808, &[0xcc << 16 | 1 << 4]);
+    set(&mut card, 0x28238, &[0xf, 0xf]);
+    target(&mut card, name, 14 << 2 | 7 << 8);
+    card
+}
+
+/// A linear target by CB_COLOR_INFO.
+fn target(card: &mut Fixture, name: &str, info: u32) {
+    let base = (DATA >> 8) as u32;
+    if name == "vega10" {
+        set(card, 0x28c60, &[base, 0, SIZE - 1 | (SIZE - 1) << 14, 0, info, 1 << 28]);
+        set(card, 0x287a0, &[SIZE - 1]);
+    } else {
+        set(card, 0x28c60, &[base, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, 8]);
+    }
+}
+
+/// A depth target of 32-bit floats.
+fn depth_target(card: &mut Fixture, name: &str) {
+    let base = (DEPTHS >> 8) as u32;
+    if name == "vega10" {
+        set(card, 0x2801c, &[SIZE - 1 | (SIZE - 1) << 16]);
+        set(card, 0x28038, &[3, 0, base, 0, 0, 0, base, 0, 0, 0]);
+        set(card, 0x28068, &[SIZE - 1]);
+    } else {
+        set(
+            card,
+            0x28040,
+            &[3 | 4 << 20, 0, base, 0, base, 0, SIZE / 8 - 1 | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
+        );
+    }
+}
+
+/// Where the depth of a pixel is.
+fn depth_at(name: &str, x: u32, y: u32) -> u64 {
+    let number = match name {
+        // Tiles of 8 x 8 in rows; in a tile bits of x and y take turns.
+        "tahiti" => {
+            let bits = (0..3).map(|bit| (x >> bit & 1) << (2 * bit) | (y >> bit & 1) << (2 * bit + 1));
+            (y / 8 * (SIZE / 8) + x / 8) * 64 + bits.sum::<u32>()
+        }
+        _ => SIZE * y + x,
+    };
+    DEPTHS + u64::from(4 * number)
+}
+
+fn pixel(card: &Fixture, x: u32, y: u32) -> [f32; 4] {
+    let at = DATA + u64::from(16 * (SIZE * y + x));
+    [0, 4, 8, 12].map(|offset| f32::from_bits(card.get(at + offset)))
+}
+
+/// Pixels in which something was drawn.
+fn drawn(card: &Fixture) -> Vec<(u32, u32)> {
+    let all = (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y)));
+    all.filter(|&(x, y)| pixel(card, x, y) != [0.0; 4]).collect()
+}
+
+const CHIPS: [&str; 3] = ["tahiti", "polaris10", "vega10"];
+
+#[test]
+fn rectangles_fill_what_they_span() {
+    for chip in CHIPS {
+        let mut card = card(chip, RECTANGLES);
+        card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+        card.run();
+        for y in 0..SIZE {
+            for x in 0..SIZE {
+                let at = |pixel: u32| (pixel as f32 + 0.5) / (SIZE as f32 / 2.0) - 1.0;
+                assert_eq!(pixel(&card, x, y), [at(x), at(y), 0.5, 1.0], "{chip} {x} {y}");
+            }
+        }
+        assert_eq!(card.processor.drawn.samples, u64::from(SIZE * SIZE));
+    }
+}
+
+#[test]
+fn triangles_scissors_and_culling() {
+    let mut card = card("polaris10", TRIANGLES);
+    // Scissor without the first four columns.
+    set(&mut card, 0x28204, &[4, SIZE | SIZE << 16]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.run();
+    let wanted: Vec<(u32, u32)> =
+        (0..SIZE).flat_map(|y| (4..SIZE).map(move |x| (x, y))).filter(|(x, y)| x + y < SIZE - 1).collect();
+    assert_eq!(drawn(&card), wanted);
+    // Its corners go against the clock: it is seen from its front, and front faces are culled.
+    card.put(DATA, &[0; 4 * (SIZE * SIZE) as usize]);
+    set(&mut card, 0x28814, &[1]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.run();
+    assert!(drawn(&card).is_empty());
+    set(&mut card, 0x28814, &[2]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.run();
+    assert_eq!(drawn(&card), wanted);
+}
+
+#[test]
+fn indices_and_indirect_draws() {
+    for chip in CHIPS {
+        let indices = DATA + 0x3_0000;
+        let mut card = card(chip, TRIANGLES);
+        // 16-bit indices; the last one is beyond the buffer, and so 0: the triangle is the same.
+        card.put(indices, &[1 | 2 << 16, 7]);
+        if chip == "vega10" {
+            set(&mut card, 0x3_090c, &[0]);
+        }
+        card.packet(op::INDEX_TYPE, &[0]).packet(op::DRAW_INDEX_2, &[2, low(indices), 0, 3, 0]);
+        card.run();
+        let once = drawn(&card);
+        assert_eq!(once.len() as u32, SIZE * (SIZE - 1) / 2, "{chip}");
+        card.put(DATA, &[0; 4 * (SIZE * SIZE) as usize]);
+        // Three indices from the second on, base vertex 5, instance 6: these go to registers.
+        card.put(indices, &[9 | 1 << 16, 2]);
+        card.put(indices + 0x100, &[3, 1, 1, 5, 6]);
+        card.packet(op::INDEX_BASE, &[low(indices), 0])
+            .packet(op::INDEX_BUFFER_SIZE, &[16])
+            .packet(op::SET_BASE, &[1, low(indices), 0])
+            .packet(op::DRAW_INDEX_INDIRECT, &[0x100, 0x4e, 0x4f, 0]);
+        card.run();
+        assert_eq!(drawn(&card), once, "{chip}");
+        let user_data = |word: u32| card.processor.register(0xb130 / 4 + word);
+        assert_eq!([user_data(2), user_data(3)], [5, 6]);
+    }
+}
+
+#[test]
+fn depths_are_tested_and_written() {
+    for chip in CHIPS {
+        let mut card = card(chip, RECTANGLES);
+        depth_target(&mut card, chip);
+        for row in 0..SIZE {
+            let value = if row == 3 { 0.25f32 } else { 0.75 };
+            (0..SIZE).for_each(|x| card.put(depth_at(chip, x, row), &[value.to_bits()]));
+        }
+        // Z_ENABLE, Z_WRITE_ENABLE, less.
+        set(&mut card, 0x28800, &[1 << 1 | 1 << 2 | 1 << 4]);
+        card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+        card.run();
+        assert_eq!(drawn(&card).len() as u32, SIZE * (SIZE - 1), "{chip}");
+        assert_eq!(pixel(&card, 5, 3), [0.0; 4]);
+        let depth = |row: u32| f32::from_bits(card.get(depth_at(chip, 7, row)));
+        assert_eq!([depth(2), depth(3), depth(4)], [0.5, 0.25, 0.5], "{chip}");
+        assert_eq!(card.processor.drawn.samples, u64::from(SIZE * (SIZE - 1)));
+    }
+}
+
+#[test]
+fn masks_and_blending() {
+    let mut card = card("polaris10", RECTANGLES);
+    // Green and alpha of 8_8_8_8, added to what is there.
+    target(&mut card, "polaris10", 10 << 2 | 1 << 15);
+    set(&mut card, 0x28238, &[0b1010]);
+    set(&mut card, 0x28780, &[1 << 30 | 1 | 1 << 8]);
+    card.put(DATA, &[0x8010_4020; (SIZE * SIZE) as usize]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.run();
+    // The last row has 15/16 of green.
+    let last = card.get(DATA + u64::from(4 * (SIZE * (SIZE - 1))));
+    assert_eq!(last, 0xff10_ff20, "{last:#x}");
+    let first = card.get(DATA);
+    assert_eq!(first, 0xff10_4020, "{first:#x}");
+}
+
+#[test]
+fn what_cannot_be_drawn_changes_nothing() {
+    let refused: &[(u32, u32)] = &[
+        (0x28b54, 1 << 5),
+        (0x28be0, 2),
+        (0x28c74, 1 << 12),
+        (0x28808, 3 << 4),
+        (0x28c70, 31 << 2),
+        (0xb02c, 1),
+    ];
+    for (register, value) in refused {
+        let mut card = card("polaris10", RECTANGLES);
+        set(&mut card, *register, &[*value]);
+        card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+        card.run();
+        assert!(drawn(&card).is_empty(), "{register:#x}");
+    }
+}
+
+#[test]
+fn wild_draws_end_the_submission() {
+    // Programs that are not there, and targets.
+    for (register, value) in [(0xb120, 0x77_0000), (0xb020, 0x77_0000), (0x28c60, 0x77_0000)] {
+        let mut card = card("polaris10", RECTANGLES);
+        set(&mut card, register, &[value]);
+        card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+        card.error();
+    }
+    let mut card = card("polaris10", RECTANGLES);
+    card.packet(op::DRAW_INDEX_2, &[64, 0x5000_0000, 0, 64, 0]);
+    assert!(card.error().contains("not mapped"));
+    card.packet(op::DRAW_INDEX_AUTO, &[u32::MAX, 2]);
+    assert!(card.error().contains("a draw of 4294967295 vertices"));
+}

@@ -1,0 +1,503 @@
+//! Finds the instructions that a program can reach, where its blocks begin, and their successors.
+//!
+//! A jump to a computed address is followed if the address is a constant. Any other computed jump may go to every *indirect
+//! target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an address in the code. If there are
+//! no such targets, it may go to every block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpjit_ir::{Meter, Stopped};
+
+use super::effects::{Effects, fork_condition, is_for_active_lanes};
+use super::statics::Statics;
+use super::views::{Analysis, HI, LANE, LO, View};
+use crate::code::Code;
+use crate::gcn::lift::options::Options;
+use crate::gcn::lift::slots::{EXEC, M0};
+use crate::gcn::{Inst, Op, Operand, Segment};
+
+/// A block.
+#[derive(Clone, Debug, Default)]
+pub(in crate::gcn::lift) struct Node {
+    /// Its instructions; where they end without a jump, the next block or a fault follows.
+    pub(in crate::gcn::lift) insts: Vec<Inst>,
+    /// Blocks it leads to.
+    pub(in crate::gcn::lift) successors: Vec<u32>,
+    /// Whether it can go to all indirect targets besides.
+    pub(in crate::gcn::lift) indirect: bool,
+    /// Where the last instruction jumps to, if that is computed and known.
+    pub(in crate::gcn::lift) target: Option<u32>,
+}
+
+/// The reachable code.
+pub(in crate::gcn::lift) struct Graph {
+    nodes: BTreeMap<u32, Node>,
+    statics: BTreeMap<u32, Statics>,
+    entry: u32,
+    indirect: BTreeSet<u32>,
+    /// Whether the code, explored or not, seems to have scratch instructions: those of 1.4 that take no buffer.
+    pub(in crate::gcn::lift) scratch_instructions: bool,
+}
+
+/// A program's instructions and leaders so far, and what is known where blocks begin.
+///
+/// Constants tell where computed jumps lead, and what lies there tells of more constants. So both are found in one go: a block is looked at
+/// again when less is known where it begins, or when something turns out to lead into its middle. What is known only ever becomes less, so
+/// each block is looked at a few times.
+struct Explorer<'a> {
+    code: &'a Code<'a>,
+    options: &'a Options<'a>,
+    meter: &'a Meter,
+    /// Instructions, each with the number of the run of code that it was decoded in.
+    insts: BTreeMap<u32, (Inst, usize)>,
+    /// The leaders of each run. Runs may overlap where something leads into the middle of an instruction.
+    runs: Vec<BTreeSet<u32>>,
+    leaders: BTreeSet<u32>,
+    /// Leaders whose code has not been decoded yet.
+    work: Vec<u32>,
+    /// Indirect targets: where a jump to an unknown address may go.
+    indirect: BTreeSet<u32>,
+    /// Indirect targets to which the state after such jumps (`anywhere`) has not been propagated. That is done when the worklist is
+    /// empty, because the state where a new target cuts a block must be propagated first.
+    led_anywhere: Vec<u32>,
+    /// Constants that could be addresses of code. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
+    /// jumps when the worklist is empty, because a block that begins at one may cut the code that computes a jump's address, and then that
+    /// address may no longer be known.
+    pointers: BTreeSet<u32>,
+    untold: Vec<u32>,
+    /// Branches that are taken for `s_nop`.
+    dropped: &'a BTreeSet<u32>,
+    /// What is known at the start of each block.
+    statics: BTreeMap<u32, Statics>,
+    /// The worklist: blocks to visit. Blocks that were cut shorter (`shortened`) are visited last, because a block may be cut many times.
+    waiting: BTreeSet<u32>,
+    shortened: BTreeSet<u32>,
+    /// The targets of computed jumps, by the jump's address; `None` is an unknown target.
+    jumps: BTreeMap<u32, Option<u32>>,
+    /// The state after all jumps to unknown addresses, merged. `anywhere_waits`: it has changed and has not been propagated to their
+    /// targets. That is done when the worklist is empty, because there may be as many jumps and targets as blocks.
+    anywhere: Option<Statics>,
+    anywhere_waits: bool,
+}
+
+/// Bytes of the longest instruction.
+const LONGEST_INST: usize = 8;
+/// Most instructions that are worth no branch round them.
+const SHORT: usize = 12;
+
+impl Graph {
+    /// Follows the program from its entry.
+    pub(in crate::gcn::lift) fn explore(
+        code: &Code<'_>,
+        options: &Options<'_>,
+        meter: &Meter,
+    ) -> Result<Graph, Stopped> {
+        Graph::explore_without(code, options, &BTreeSet::new(), meter)
+    }
+
+    /// Follows the program without some branches.
+    pub(in crate::gcn::lift) fn explore_without(
+        code: &Code<'_>,
+        options: &Options<'_>,
+        dropped: &BTreeSet<u32>,
+        meter: &Meter,
+    ) -> Result<Graph, Stopped> {
+        meter.stage("finding the code that can be reached")?;
+        let mut explorer = Explorer {
+            code,
+            options,
+            meter,
+            insts: BTreeMap::new(),
+            runs: Vec::new(),
+            leaders: BTreeSet::new(),
+            work: Vec::new(),
+            indirect: BTreeSet::new(),
+            led_anywhere: Vec::new(),
+            pointers: BTreeSet::new(),
+            untold: Vec::new(),
+            dropped,
+            statics: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            shortened: BTreeSet::new(),
+            jumps: BTreeMap::new(),
+            anywhere: None,
+            anywhere_waits: false,
+        };
+        explorer.lead(options.entry);
+        explorer.flow(options.entry, &Statics::entry(options))?;
+        explorer.run()?;
+        explorer.graph()
+    }
+
+    /// The `s_cbranch_execz` that only save a little work: the code they skip has no effect if no lane is active, and the scalar registers
+    /// it writes are not read. Dropping such a branch saves its vote.
+    pub(in crate::gcn::lift) fn needless_branches(&self, analysis: &Analysis) -> BTreeSet<u32> {
+        let lasts = self.nodes.values().filter_map(|node| node.insts.last());
+        let branches = lasts.filter(|inst| inst.op == Op::S_CBRANCH_EXECZ);
+        branches.filter(|branch| self.is_needless(branch, analysis)).map(|branch| branch.pc as u32).collect()
+    }
+
+    fn is_needless(&self, branch: &Inst, analysis: &Analysis) -> bool {
+        let Some(target) = branch.target_pc.map(|pc| pc as u32) else { return false };
+        let Some(live) = analysis.live_at(target) else { return false };
+        let mut pc = branch.next_pc() as u32;
+        let mut count = 0;
+        while pc != target {
+            let Some(node) = self.nodes.get(&pc) else { return false };
+            for inst in &node.insts {
+                let fx = Effects::of(inst, false);
+                let seen = |&(pair, view): &(u8, View)| {
+                    // A mask is made of both numbers, and they of it.
+                    let read = if view == LANE { LO | HI | LANE } else { view | LANE };
+                    matches!(pair, EXEC | M0) || live.views.get(pair) & read != 0
+                };
+                count += 1;
+                let shown =
+                    fx.writes.iter().any(seen) || fx.writes_scc && live.scc || !fx.may_write.is_empty();
+                if count > SHORT || shown || !is_for_active_lanes(inst) {
+                    return false;
+                }
+                pc = inst.next_pc() as u32;
+            }
+            if node.insts.is_empty() || pc > target {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A block.
+    pub(in crate::gcn::lift) fn node(&self, start: u32) -> Option<&Node> {
+        self.nodes.get(&start)
+    }
+
+    /// All blocks, in order.
+    pub(in crate::gcn::lift) fn nodes(&self) -> impl DoubleEndedIterator<Item = (u32, &Node)> {
+        self.nodes.iter().map(|(&start, node)| (start, node))
+    }
+
+    /// Where the program begins.
+    pub(in crate::gcn::lift) fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    /// Whether an indirect jump can go there.
+    pub(in crate::gcn::lift) fn is_indirect_target(&self, pc: u32) -> bool {
+        self.indirect.contains(&pc)
+    }
+
+    /// Where an indirect jump can go.
+    pub(in crate::gcn::lift) fn indirect_targets(&self) -> impl Iterator<Item = u32> + '_ {
+        self.indirect.iter().copied()
+    }
+
+    /// What is known at the begin of a block. Nothing leads to one that has none.
+    pub(in crate::gcn::lift) fn statics(&self, start: u32) -> Option<&Statics> {
+        self.statics.get(&start)
+    }
+}
+
+/// The position of a guest address where code may begin.
+pub(in crate::gcn::lift) fn position_of(address: u64, code: &Code<'_>) -> Option<u32> {
+    code.known(address).filter(|position| position.is_multiple_of(4))
+}
+
+/// Where a jump goes whose address is computed, by what is known before it; `None`: anywhere.
+fn resolve(jump: &Inst, source: usize, statics: &Statics, code: &Code<'_>) -> Option<u32> {
+    jump.srcs().get(source)?;
+    code.lead(statics.source64(jump, source)?)
+}
+
+/// Which source is the address that an instruction jumps to.
+pub(in crate::gcn::lift) fn computed_target(inst: &Inst) -> Option<usize> {
+    match inst.op {
+        Op::S_SETPC_B64 | Op::S_SWAPPC_B64 => Some(0),
+        Op::S_CBRANCH_G_FORK => Some(1),
+        _ => None,
+    }
+}
+
+impl Explorer<'_> {
+    /// A block begins there.
+    fn lead(&mut self, pc: u32) {
+        if !self.leaders.insert(pc) {
+            return;
+        }
+        match self.insts.get(&pc) {
+            None => self.work.push(pc),
+            Some(&(_, run)) => {
+                // The block that it is in ends there now, and leads there.
+                let run = &mut self.runs[run];
+                self.shortened.extend(run.range(..pc).next_back());
+                run.insert(pc);
+            }
+        }
+    }
+
+    /// A jump may go there of which it is not known where it goes.
+    fn lead_anywhere(&mut self, pc: u32) {
+        self.lead(pc);
+        if self.indirect.insert(pc) {
+            self.led_anywhere.push(pc);
+        }
+    }
+
+    /// What is known behind jumps that may go anywhere is what is known at some of their targets.
+    fn flow_anywhere(&mut self, targets: impl IntoIterator<Item = u32>) -> Result<(), Stopped> {
+        let Some(statics) = self.anywhere.take() else { return Ok(()) };
+        for pc in targets {
+            self.flow(pc, &statics)?;
+        }
+        self.anywhere = Some(statics);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), Stopped> {
+        loop {
+            self.follow()?;
+            if let Some(start) = self.waiting.pop_first().or_else(|| self.shortened.pop_first()) {
+                self.look_at(start)?;
+            } else if std::mem::take(&mut self.anywhere_waits) {
+                self.led_anywhere.clear();
+                self.flow_anywhere(self.indirect.clone())?;
+            } else if self.anywhere.is_some() && !self.led_anywhere.is_empty() {
+                let targets = std::mem::take(&mut self.led_anywhere);
+                self.flow_anywhere(targets)?;
+            } else if self.anywhere.is_some() && !self.untold.is_empty() {
+                std::mem::take(&mut self.untold).into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else if self.anywhere.is_some() && self.indirect.is_empty() {
+                self.leaders.clone().into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes what leaders begin.
+    fn follow(&mut self) -> Result<(), Stopped> {
+        while let Some(start) = self.work.pop() {
+            if self.insts.contains_key(&start) {
+                continue;
+            }
+            let mut pc = start;
+            let run = self.runs.len();
+            self.runs.push(BTreeSet::new());
+            loop {
+                if self.insts.contains_key(&pc) {
+                    // What was decoded before goes on from here: an instruction is in one run only.
+                    self.lead(pc);
+                    break;
+                }
+                self.meter.step(1)?;
+                let Some(inst) = self.decode(pc) else {
+                    // The fault needs a block of its own only where something leads to it.
+                    self.lead(pc);
+                    break;
+                };
+                self.meter.hold(2 * size_of::<Inst>())?;
+                self.insts.insert(pc, (inst, run));
+                if self.leaders.contains(&pc) {
+                    self.runs[run].insert(pc);
+                }
+                let next = inst.next_pc() as u32;
+                let target = inst.target_pc.map(|target| target as u32);
+                if let Some(target) = target {
+                    self.lead(target);
+                }
+                if is_fork(&inst) {
+                    self.lead_anywhere(next);
+                    target.into_iter().for_each(|target| self.lead_anywhere(target));
+                }
+                if matches!(inst.op, Op::S_SWAPPC_B64 | Op::S_CALL_B64) {
+                    self.lead_anywhere(next);
+                }
+                if ends_block(&inst) {
+                    if goes_on(&inst) {
+                        self.lead(next);
+                    }
+                    break;
+                }
+                pc = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Less may be known where a block begins than before.
+    fn flow(&mut self, to: u32, statics: &Statics) -> Result<(), Stopped> {
+        self.meter.step(1)?;
+        let lost = match self.statics.get_mut(&to) {
+            None => {
+                self.meter.hold(statics.bytes())?;
+                self.statics.insert(to, statics.clone());
+                true
+            }
+            Some(known) => known.meet(statics),
+        };
+        if lost {
+            self.waiting.insert(to);
+        }
+        Ok(())
+    }
+
+    /// Follows what is known through a block; resolves the jump at its end.
+    fn look_at(&mut self, start: u32) -> Result<(), Stopped> {
+        let Some(mut statics) = self.statics.get(&start).cloned() else { return Ok(()) };
+        let mut pc = start;
+        while let Some((inst, _)) = self.insts.get(&pc).copied() {
+            self.meter.step(1)?;
+            let source = computed_target(&inst);
+            let target = source.map(|source| resolve(&inst, source, &statics, self.code));
+            statics.step(&inst, self.code);
+            let written = inst.dst.and_then(|dst| dst.operand.scalar_code());
+            if let Some(address) = written.and_then(|code| statics.constant64(code))
+                && let Some(pointer) = position_of(address, self.code)
+                && self.pointers.insert(pointer)
+            {
+                self.untold.push(pointer);
+            }
+            pc = inst.next_pc() as u32;
+            if ends_block(&inst) {
+                return self.leave(&inst, target, &statics);
+            }
+            if self.leaders.contains(&pc) {
+                break;
+            }
+        }
+        if pc != start {
+            self.flow(pc, &statics)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the end of a block; `target` is that of a computed jump.
+    fn leave(&mut self, last: &Inst, target: Option<Option<u32>>, statics: &Statics) -> Result<(), Stopped> {
+        let next = goes_on(last).then_some(last.next_pc() as u32);
+        for to in last.target_pc.map(|target| target as u32).into_iter().chain(next).chain(target.flatten()) {
+            let mut refined = statics.clone();
+            refined.refine(last, to);
+            self.lead(to);
+            self.flow(to, &refined)?;
+        }
+        if let Some(target) = target {
+            self.jumps.insert(last.pc as u32, target);
+        }
+        if target == Some(None) || last.op == Op::S_CBRANCH_JOIN {
+            self.leave_anywhere(statics)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on wherever a jump may go of which it is not known where.
+    fn leave_anywhere(&mut self, statics: &Statics) -> Result<(), Stopped> {
+        match &mut self.anywhere {
+            Some(known) => self.anywhere_waits |= known.meet(statics),
+            None => {
+                self.anywhere = Some(statics.clone());
+                self.anywhere_waits = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(&self, pc: u32) -> Option<Inst> {
+        if !pc.is_multiple_of(4) {
+            return None;
+        }
+        let bytes = self.code.bytes(pc);
+        let Some(mut inst) = (self.options.decode)(&bytes, pc, self.options.chip) else {
+            self.code.depend(pc, LONGEST_INST);
+            return None;
+        };
+        self.code.depend(pc, inst.len.into());
+        if let Some(target) = inst.target_pc {
+            inst.target_pc = Some(self.code.branch(pc, target).map_or(target, u64::from));
+        }
+        if self.dropped.contains(&pc) {
+            inst.op = Op::S_NOP;
+            inst.target_pc = None;
+        }
+        Some(inst)
+    }
+
+    fn graph(self) -> Result<Graph, Stopped> {
+        let mut nodes = BTreeMap::new();
+        for &start in &self.leaders {
+            let node = self.node(start);
+            self.meter.hold(size_of::<Node>() + node.insts.len() * size_of::<Inst>())?;
+            nodes.insert(start, node);
+        }
+        let whole = self.code.file().unwrap_or(&[]);
+        Ok(Graph {
+            nodes,
+            entry: self.options.entry,
+            scratch_instructions: self.insts.values().any(|(inst, _)| inst.mem.segment == Segment::Scratch)
+                || whole.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
+            statics: self.statics,
+            indirect: self.indirect,
+        })
+    }
+
+    fn node(&self, start: u32) -> Node {
+        let mut node = Node::default();
+        let mut pc = start;
+        while let Some((inst, _)) = self.insts.get(&pc) {
+            node.insts.push(*inst);
+            pc = inst.next_pc() as u32;
+            if ends_block(inst) {
+                let jump = self.jumps.get(&(inst.pc as u32)).copied();
+                node.target = jump.flatten();
+                node.indirect = jump == Some(None) || inst.op == Op::S_CBRANCH_JOIN;
+                node.successors.extend(inst.target_pc.map(|target| target as u32));
+                node.successors.extend(goes_on(inst).then_some(pc));
+                node.successors.extend(node.target);
+                node.successors.sort_unstable();
+                node.successors.dedup();
+                return node;
+            }
+            if self.leaders.contains(&pc) {
+                break;
+            }
+        }
+        if pc != start {
+            node.successors.push(pc);
+        }
+        node
+    }
+}
+
+fn is_fork(inst: &Inst) -> bool {
+    matches!(inst.op, Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK)
+}
+
+/// Whether a block ends behind the instruction.
+pub(in crate::gcn::lift) fn ends_block(inst: &Inst) -> bool {
+    use Op::*;
+    inst.ends_block_for_all()
+        || is_fork(inst)
+        || matches!(
+            inst.op,
+            S_CBRANCH_SCC0
+                | S_CBRANCH_SCC1
+                | S_CBRANCH_VCCZ
+                | S_CBRANCH_VCCNZ
+                | S_CBRANCH_EXECZ
+                | S_CBRANCH_EXECNZ
+                | S_CBRANCH_JOIN
+                | S_BARRIER
+                | S_TRAP
+        )
+}
+
+/// Whether execution can go on behind an instruction that ends a block.
+fn goes_on(inst: &Inst) -> bool {
+    !(inst.ends_block_for_all() || inst.op == Op::S_TRAP)
+}
+
+/// Whether the condition of a fork can be one: the hardware takes no constants.
+pub(in crate::gcn::lift) fn fork_works(inst: &Inst) -> bool {
+    matches!(
+        fork_condition(inst).operand,
+        Operand::Sgpr(_) | Operand::Vcc(_) | Operand::Exec(_) | Operand::Ttmp(_)
+    )
+}
