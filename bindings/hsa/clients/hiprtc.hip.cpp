@@ -9,6 +9,7 @@
         hiprtcResult result_ = (call);                                                                               \
         if (result_ != HIPRTC_SUCCESS) {                                                                             \
             std::printf("FAILED: %s:%d: %s: %s\n", __FILE__, __LINE__, #call, hiprtcGetErrorString(result_));        \
+            std::fflush(stdout);                                                                                      \
             std::_Exit(1);                                                                                           \
         }                                                                                                            \
     } while (0)
@@ -43,8 +44,8 @@ int main() {
     hiprtcProgram program;
     CHECK_RTC(hiprtcCreateProgram(&program, source, "scaled.cu", 1, headers, names));
     CHECK_RTC(hiprtcAddNameExpression(program, "scaled<double>"));
-    CHECK_RTC(hiprtcAddNameExpression(program, "offsets"));
-    CHECK_RTC(hiprtcAddNameExpression(program, "calls"));
+    CHECK_RTC(hiprtcAddNameExpression(program, "&offsets"));
+    CHECK_RTC(hiprtcAddNameExpression(program, "&calls"));
     std::string arch = std::string("--gpu-architecture=") + properties.gcnArchName;
     const char *options[] = {arch.c_str(), "-DADDED=5", "-O3"};
     hiprtcResult compiled = hiprtcCompileProgram(program, 3, options);
@@ -61,8 +62,8 @@ int main() {
     CHECK_RTC(hiprtcGetCode(program, code.data()));
     const char *scaled_name, *offsets_name, *calls_name;
     CHECK_RTC(hiprtcGetLoweredName(program, "scaled<double>", &scaled_name));
-    CHECK_RTC(hiprtcGetLoweredName(program, "offsets", &offsets_name));
-    CHECK_RTC(hiprtcGetLoweredName(program, "calls", &calls_name));
+    CHECK_RTC(hiprtcGetLoweredName(program, "&offsets", &offsets_name));
+    CHECK_RTC(hiprtcGetLoweredName(program, "&calls", &calls_name));
 
     hipModule_t module;
     hipFunction_t scaled, polynomial;

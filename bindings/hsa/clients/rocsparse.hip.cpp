@@ -12,6 +12,7 @@
         rocsparse_status status_ = (call);                                                                           \
         if (status_ != rocsparse_status_success) {                                                                   \
             std::printf("FAILED: %s:%d: %s: %d\n", __FILE__, __LINE__, #call, int(status_));                         \
+            std::fflush(stdout);                                                                                      \
             std::_Exit(1);                                                                                           \
         }                                                                                                            \
     } while (0)

@@ -57,10 +57,10 @@ static int texel(int at, int size, hipTextureAddressMode mode) {
     return at < 0 || at >= size ? -1 : at;
 }
 
-template <class T> static hipArray_t array_2d(const std::vector<T> &values, int width, int height, unsigned flags = 0) {
+template <class T> static hipArray_t array_2d(const std::vector<T> &values, int width, int height) {
     hipChannelFormatDesc format = hipCreateChannelDesc<T>();
     hipArray_t array;
-    CHECK(hipMallocArray(&array, &format, width, height, flags));
+    CHECK(hipMallocArray(&array, &format, width, height, hipArrayDefault));
     CHECK(hipMemcpy2DToArray(array, 0, 0, values.data(), width * sizeof(T), width * sizeof(T), height, hipMemcpyHostToDevice));
     return array;
 }
@@ -146,7 +146,7 @@ int main() {
     // Four floats in a texel, and four bytes as numbers from 0 to 1.
     std::vector<float4> wide(width * height);
     for (auto &value : wide) value = {source.unit(), source.unit(), source.unit(), source.unit()};
-    hipArray_t wide_array = array_2d(wide, width, height, hipArraySurfaceLoadStore);
+    hipArray_t wide_array = array_2d(wide, width, height);
     resource.res.array.array = wide_array;
     std::vector<uchar4> bytes(width * height);
     for (auto &value : bytes) value = {(unsigned char)source.next(), (unsigned char)source.next(), (unsigned char)source.next(), 255};
