@@ -8,6 +8,11 @@ use crate::host::HostLevel;
 pub struct Target(std::convert::Infallible);
 
 impl Target {
+    /// Whether the machine multiplies and adds with one rounding.
+    pub fn has_fma(&self) -> bool {
+        match self.0 {}
+    }
+
     /// This machine.
     ///
     /// # Errors
