@@ -2,6 +2,7 @@
 
 use crate::cache::CacheConfig;
 use crate::{Budget, Error, Observe};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Which machinery executes guest code. All give the same results.
@@ -180,8 +181,11 @@ impl Config {
 
     /// The number of threads that [`Config::threads`] stands for.
     pub fn thread_count(&self) -> usize {
+        // Every launch asks, and the answer takes many system calls where there are control groups: so it is looked up once.
+        static PROCESSORS: OnceLock<usize> = OnceLock::new();
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, |count| count.get()),
+            0 => *PROCESSORS
+                .get_or_init(|| std::thread::available_parallelism().map_or(1, |count| count.get())),
             count => count,
         }
     }

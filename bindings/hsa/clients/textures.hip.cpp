@@ -57,8 +57,8 @@ static int texel(int at, int size, hipTextureAddressMode mode) {
     return at < 0 || at >= size ? -1 : at;
 }
 
-template <class T> static hipArray_t array_2d(const std::vector<T> &values, int width, int height) {
-    hipChannelFormatDesc format = hipCreateChannelDesc<T>();
+template <class T>
+static hipArray_t array_2d(const std::vector<T> &values, int width, int height, hipChannelFormatDesc format = hipCreateChannelDesc<T>()) {
     hipArray_t array;
     CHECK(hipMallocArray(&array, &format, width, height, hipArrayDefault));
     CHECK(hipMemcpy2DToArray(array, 0, 0, values.data(), width * sizeof(T), width * sizeof(T), height, hipMemcpyHostToDevice));
@@ -162,7 +162,8 @@ int main() {
     read_2d<<<(width * height + 127) / 128, 128>>>(texture, card_where, (float4 *)card_out, width * height);
     same("float4", read(card_out, width * height * 4), wide_want);
     CHECK(hipDestroyTextureObject(texture));
-    hipArray_t byte_array = array_2d(bytes, width, height);
+    // HIP 5.2 calls uchar4 signed by itself.
+    hipArray_t byte_array = array_2d(bytes, width, height, hipCreateChannelDesc(8, 8, 8, 8, hipChannelFormatKindUnsigned));
     resource.res.array.array = byte_array;
     texture = texture_of(resource, hipAddressModeClamp, hipFilterModePoint, false, hipReadModeNormalizedFloat);
     read_2d<<<(width * height + 127) / 128, 128>>>(texture, card_where, (float4 *)card_out, width * height);
