@@ -268,7 +268,7 @@ impl Program {
             Way::Vectors => return None,
             Way::Lanes => variant.lane_by_lane(),
             Way::Warps => {
-                let function = &self.0.image.function;
+                let function = &self.inner.image.function;
                 let size = function.insts.len() * function.lanes as usize / 4;
                 if variant.generator().chunk_limits(None).slow.is_none() || tiers.has_whole_warps() || size > MOST_WHOLE {
                     return None;
