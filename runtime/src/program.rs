@@ -270,7 +270,10 @@ impl Program {
             Way::Warps => {
                 let function = &self.inner.image.function;
                 let size = function.insts.len() * function.lanes as usize / 4;
-                if variant.generator().chunk_limits(None).slow.is_none() || tiers.has_whole_warps() || size > MOST_WHOLE {
+                if variant.generator().chunk_limits(None).slow.is_none()
+                    || tiers.has_whole_warps()
+                    || size > MOST_WHOLE
+                {
                     return None;
                 }
                 variant.whole_warps()

@@ -3,8 +3,8 @@
 use super::{Region, full};
 use crate::passes::schedule::HostModel;
 use crate::passes::{
-    canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline, remaining, schedule,
-    sink, whole,
+    canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline, remaining,
+    schedule, sink, whole,
 };
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::Function;
