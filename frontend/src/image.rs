@@ -31,6 +31,8 @@ pub struct CodeOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, by number. Jumps to addresses in them are
     /// followed.
     pub known_user_data: Vec<(u8, u32)>,
+    /// Raw GCN code with `rsrc2`, before 1.4: whether the program knows the apertures, so that its flat addresses may be in LDS or scratch.
+    pub flat_apertures: bool,
     /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
     /// faults are addresses in the segment.
     pub base: u32,

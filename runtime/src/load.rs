@@ -190,6 +190,7 @@ fn code_options(options: &ProgramOptions, raw: bool) -> CodeOptions {
         rsrc1: options.rsrc1,
         rsrc2: options.rsrc2,
         known_user_data: options.known_user_data.clone(),
+        flat_apertures: options.flat_apertures,
         base: options.base,
         c0_given: options.c0_given,
         texture_handles: options.texture_handles,

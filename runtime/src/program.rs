@@ -51,6 +51,10 @@ pub struct ProgramOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, as (number, word). A jump to an address in them,
     /// as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is an error.
     pub known_user_data: Vec<(u8, u32)>,
+    /// Raw GCN code with `rsrc2`, before 1.4: whether the program knows where LDS and scratch are among flat addresses
+    /// ([`warpjit_frontend::gcn::abi::SHARED_APERTURE`], [`warpjit_frontend::gcn::abi::PRIVATE_APERTURE`]), as HSA's queues tell. Otherwise
+    /// all flat addresses are global, which is faster. From 1.4 on every program knows.
+    pub flat_apertures: bool,
     /// [`Program::load_at`] on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. `None`: it
     /// begins where the program does.
     pub segment: Option<u64>,
@@ -82,6 +86,7 @@ crate::setters::setters! {
         rsrc1: Option<u32>,
         rsrc2: Option<u32>,
         known_user_data: Vec<(u8, u32)>,
+        flat_apertures: bool,
         segment: Option<u64>,
         code_bytes: Option<u32>,
         base: u32,
@@ -107,6 +112,7 @@ impl ProgramOptions {
             rsrc1: None,
             rsrc2: None,
             known_user_data: Vec::new(),
+            flat_apertures: false,
             segment: None,
             code_bytes: None,
             base: 0,
