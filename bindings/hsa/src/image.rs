@@ -405,7 +405,7 @@ pub(crate) fn copy(
         return Err(Status::INVALID_ARGUMENT);
     }
     let mut lines = Vec::new();
-    source.each_line(source_data, &Region { offset: from_offset, range }, |at, ..| {
+    source.each_line(source_data, &Region { offset: from_offset, range }, |at, _, _, _| {
         lines.push(at);
         Ok(())
     })?;
