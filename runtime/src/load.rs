@@ -191,6 +191,8 @@ fn code_options(options: &ProgramOptions, raw: bool) -> CodeOptions {
         rsrc2: options.rsrc2,
         known_user_data: options.known_user_data.clone(),
         flat_apertures: options.flat_apertures,
+        jump_targets: options.jump_targets.clone(),
+        data_share_given: options.data_share_given,
         base: options.base,
         c0_given: options.c0_given,
         texture_handles: options.texture_handles,

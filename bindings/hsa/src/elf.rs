@@ -105,6 +105,8 @@ pub(crate) struct Object<'data> {
     pub segments: Vec<Segment<'data>>,
     pub symbols: Vec<Symbol>,
     pub relocations: Vec<Relocation>,
+    /// Addresses of functions, as far as the file tells: by symbols, and by what relocations refer to in code.
+    pub functions: Vec<u64>,
     /// Addresses of all segments.
     pub start: u64,
     pub end: u64,
@@ -142,6 +144,7 @@ impl<'data> Object<'data> {
             segments: segments(bytes, header)?,
             symbols: Vec::new(),
             relocations: Vec::new(),
+            functions: Vec::new(),
             start: 0,
             end: 0,
         };
@@ -152,6 +155,7 @@ impl<'data> Object<'data> {
         }
         object.read_symbols(bytes, header)?;
         object.read_relocations(bytes, header)?;
+        object.find_functions(bytes, header)?;
         Ok(object)
     }
 
@@ -204,6 +208,39 @@ impl<'data> Object<'data> {
                 alignment: header.map_or(1, |header| header.sh_addralign(LITTLE).clamp(1, 1 << 16) as u32),
             });
         }
+        Ok(())
+    }
+
+    /// Where calls by pointers may lead.
+    fn find_functions(&mut self, bytes: &[u8], header: &Header) -> Result<(), Refused> {
+        /// The type of functions' symbols.
+        const FUNCTION: u8 = 2;
+        let mut code: Vec<(u64, u64)> = Vec::new();
+        for segment in header.program_headers(LITTLE, bytes).map_err(invalid)? {
+            if segment.p_type(LITTLE) == PT_LOAD && segment.p_flags(LITTLE).0 & object::elf::PF_X.0 != 0 {
+                code.push((segment.p_vaddr(LITTLE), segment.p_memsz(LITTLE)));
+            }
+        }
+        let is_code = |address: u64| {
+            address.is_multiple_of(4)
+                && code.iter().any(|(start, bytes)| address.wrapping_sub(*start) < *bytes)
+        };
+        let mut found = Vec::new();
+        let sections = header.sections(LITTLE, bytes).map_err(invalid)?;
+        for kind in [SHT_DYNSYM, SHT_SYMTAB] {
+            let table = sections.symbols(LITTLE, bytes, kind).map_err(invalid)?;
+            let functions = table.iter().filter(|symbol| symbol.st_type().0 == FUNCTION);
+            found.extend(functions.map(|symbol| symbol.st_value(LITTLE)));
+        }
+        found.extend(self.relocations.iter().filter_map(|relocation| match relocation.target {
+            Target::Base => Some(relocation.addend as u64),
+            Target::Address(address) => Some(address.wrapping_add(relocation.addend as u64)),
+            Target::Undefined(..) => None,
+        }));
+        found.retain(|&address| is_code(address));
+        found.sort_unstable();
+        found.dedup();
+        self.functions = found;
         Ok(())
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Loaded {
     /// Whether kernels have `amd_kernel_code_t`.
     pub old: bool,
     pub symbols: Vec<Symbol>,
+    /// Addresses of functions, before `delta` is added.
+    pub functions: Vec<u64>,
 }
 
 /// An executable.
@@ -90,10 +92,10 @@ impl Executable {
             let _ = self.memory.unmap(base);
             return Err(Status::OUT_OF_RESOURCES);
         }
-        let Object { old, symbols, relocations, .. } = object;
+        let Object { old, symbols, relocations, functions, .. } = object;
         let number = state.loaded.len();
         let source = (source, bytes.len() as u64);
-        let loaded = Loaded { source, base, bytes: size, delta, old, symbols };
+        let loaded = Loaded { source, base, bytes: size, delta, old, symbols, functions };
         for (index, symbol) in loaded.symbols.iter().enumerate() {
             // The first of a name counts.
             state.names.entry(symbol.name.clone()).or_insert((number, index));
@@ -170,7 +172,7 @@ impl Executable {
         let symbol = loaded.symbols.get(place.symbol).filter(|symbol| symbol.kind == Kind::Kernel);
         let symbol = symbol.ok_or(Status::INVALID_EXECUTABLE_SYMBOL)?;
         let address = symbol.address.wrapping_add(loaded.delta);
-        let kernel = Kernel::read(&self.memory, &symbol.name, address, loaded.old);
+        let kernel = Kernel::read(&self.memory, &symbol.name, address, loaded.clone());
         let kernel = Arc::new(kernel.map_err(|_| Status::INVALID_CODE_OBJECT)?);
         state.kernels.insert(key, kernel.clone());
         Ok(kernel)

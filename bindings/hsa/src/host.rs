@@ -1,5 +1,6 @@
 //! Memory of the program: what it hands over by pointers, whose meaning C's rules say.
 
+use crate::memory::without_tag;
 use crate::status::{Result, Status};
 use warpjit_runtime::{Access, Memory};
 
@@ -20,6 +21,7 @@ pub(crate) fn map(memory: &Memory, address: u64, bytes: u64) -> Result<()> {
 /// # Errors
 /// INVALID_ARGUMENT for null and addresses that can never be mapped. Other wild addresses end the program, as if it had used them itself.
 pub(crate) fn copy(to: u64, from: u64, bytes: u64) -> Result<()> {
+    let (to, from) = (without_tag(to), without_tag(from));
     if bytes == 0 {
         return Ok(());
     }
@@ -43,6 +45,7 @@ pub(crate) fn copy(to: u64, from: u64, bytes: u64) -> Result<()> {
 /// # Errors
 /// As [`copy`]; also where the address is not one of words.
 pub(crate) fn fill(to: u64, value: u32, count: u64) -> Result<()> {
+    let to = without_tag(to);
     let end = count.checked_mul(4).and_then(|bytes| to.checked_add(bytes));
     if to < FIRST_ADDRESS || !to.is_multiple_of(4) || end.is_none_or(|end| end >> 47 != 0) {
         return Err(Status::INVALID_ARGUMENT);

@@ -1,7 +1,8 @@
 //! Kernels as packets name them: by the address of a descriptor.
 
 use crate::chip::Device;
-use std::sync::OnceLock;
+use crate::executable::Loaded;
+use std::sync::{Arc, OnceLock};
 use warpjit_runtime::{Isa, Memory, Program, ProgramOptions};
 
 /// Code properties: what user SGPRs hold, in this order.
@@ -40,12 +41,15 @@ pub struct Kernel {
     pub(crate) group_bytes: u32,
     pub(crate) kernarg_bytes: u32,
     pub(crate) kernarg_alignment: u32,
+    /// The code object that it is of.
+    loaded: Arc<Loaded>,
     program: OnceLock<Result<Program, String>>,
 }
 
 impl Kernel {
     /// Reads the descriptor at an address, which is mapped.
-    pub(crate) fn read(memory: &Memory, name: &str, object: u64, old: bool) -> Result<Kernel, String> {
+    pub(crate) fn read(memory: &Memory, name: &str, object: u64, loaded: Arc<Loaded>) -> Result<Kernel, String> {
+        let old = loaded.old;
         let mut bytes = [0; 256];
         let bytes = &mut bytes[..if old { 256 } else { 64 }];
         memory.read(object, bytes).map_err(|error| error.to_string())?;
@@ -65,6 +69,7 @@ impl Kernel {
             group_bytes: word(0),
             kernarg_bytes: word(8),
             kernarg_alignment: 16,
+            loaded,
             program: OnceLock::new(),
         };
         if !old {
@@ -125,7 +130,9 @@ impl Kernel {
                 .rsrc1(Some(self.rsrc1))
                 // What the packet says counts.
                 .rsrc2(Some(self.rsrc2))
-                .flat_apertures(knows);
+                .flat_apertures(knows)
+                .jump_targets(self.loaded.functions.iter().map(|at| at.wrapping_add(self.loaded.delta)).collect())
+                .data_share_given(true);
             Program::load_at(memory, self.entry, &options).map_err(|error| error.to_string())
         });
         made.as_ref().map_err(Clone::clone)

@@ -8,6 +8,17 @@ use warpjit_runtime::{Access, Memory};
 /// Unit of allocations.
 pub(crate) const PAGE: u64 = 4096;
 
+/// The highest bits of an address, which the device ignores.
+pub(crate) const TAG_BITS: u32 = 8;
+/// The device's addresses of locked memory have this bit, so that they are other numbers than the program's: HIP keeps a table of both, and
+/// cannot have one number in it twice.
+pub(crate) const TAG: u64 = 1 << 56;
+
+/// An address of the device as the program has it.
+pub(crate) fn without_tag(address: u64) -> u64 {
+    address & (TAG - 1)
+}
+
 /// A pool. Regions are the same, seen by functions without `amd` in their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pool {
@@ -204,18 +215,20 @@ impl Shared {
     }
 
     /// Lets the device access memory of the program. Memory that was allocated here can be accessed already.
-    pub fn lock(&self, address: u64, bytes: u64) -> Result<()> {
+    ///
+    /// Gives the address that the device has it at.
+    pub fn lock(&self, address: u64, bytes: u64) -> Result<u64> {
         if address == 0 || bytes == 0 {
             return Err(Status::INVALID_ARGUMENT);
         }
         let end = address.checked_add(bytes).ok_or(Status::INVALID_ARGUMENT)?;
         let mut state = self.state();
         if state.allocation(address).is_some() {
-            return Ok(());
+            return Ok(address);
         }
         if let Some(lock) = state.locks.get_mut(&address).filter(|lock| lock.bytes >= bytes) {
             lock.count += 1;
-            return Ok(());
+            return Ok(address | TAG);
         }
         let (first, last) = (address / PAGE * PAGE, end.next_multiple_of(PAGE));
         let mut runs = Vec::new();
@@ -250,7 +263,7 @@ impl Shared {
             }
             state.release(&self.memory, &before.runs, true);
         }
-        Ok(())
+        Ok(address | TAG)
     }
 
     /// Ends that.
@@ -271,6 +284,7 @@ impl Shared {
 
     /// What an address belongs to.
     pub fn find(&self, address: u64) -> Option<Found> {
+        let address = without_tag(address);
         let state = self.state();
         if let Some((start, allocation)) = state.allocation(address) {
             let Allocation { bytes, pool, user_data, .. } = *allocation;
@@ -282,6 +296,7 @@ impl Shared {
 
     /// Keeps a number with what an address belongs to.
     pub fn set_user_data(&self, address: u64, user_data: u64) -> Result<()> {
+        let address = without_tag(address);
         let mut state = self.state();
         if let Some(allocation) = state.containing(address) {
             allocation.user_data = user_data;

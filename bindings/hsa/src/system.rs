@@ -2,14 +2,15 @@
 
 use crate::chip::Device;
 use crate::executable::Executables;
-use crate::memory::Shared;
+use crate::memory::{Shared, TAG_BITS};
 use crate::queue::Queues;
 use crate::report::Reporter;
 use crate::signal;
 use crate::status::{Result, Status};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use warpjit_card::settings::{CHIP, Settings};
-use warpjit_runtime::{Config, Engine, Error, Memory, MemoryOptions};
+use warpjit_frontend::gcn::abi::{GDS_ADDRESS, GDS_BYTES, GDS_SYNC_BYTES};
+use warpjit_runtime::{Access, Config, Engine, Error, Memory, MemoryOptions};
 
 /// The library's state. It is made once, and stays until the process ends.
 pub struct System {
@@ -92,7 +93,11 @@ impl System {
             None => Some(Device::usual()),
             Some(_) => Device::of(settings.chip),
         };
-        let memory = Memory::with(&MemoryOptions::new().identity()).map_err(|error| Status::from(&error))?;
+        let memory = Memory::with(&MemoryOptions::new().identity().ignore_high_bits(TAG_BITS)).map_err(|error| Status::from(&error))?;
+        // The global data share, which keeps what it holds from dispatch to dispatch: grids whose groups wait for one another are begun by a
+        // dispatch of its own. Where somebody else has something at its address, only kernels that use it cannot run.
+        let bytes = u64::from(GDS_BYTES + GDS_SYNC_BYTES).next_multiple_of(crate::memory::PAGE);
+        let _ = memory.map(Some(GDS_ADDRESS), bytes, Access::ReadWrite);
         Ok(System {
             device,
             shared: Shared::new(memory, settings.memory),

@@ -5,7 +5,7 @@ use super::{Given, answer, exports, list, put};
 use crate::copies::{self, Box3, Work};
 use crate::host;
 use crate::info::{self, Agent};
-use crate::memory::Pool;
+use crate::memory::{Pool, TAG};
 use crate::signal::Signal;
 use crate::status::{Result, Status};
 use crate::system::system;
@@ -330,7 +330,7 @@ exports! {
             Some(found) => PointerInfo {
                 size: 0,
                 kind: if found.pool.is_some() { ALLOCATED } else { LOCKED },
-                agent_base: found.start,
+                agent_base: found.start | if found.pool.is_none() { TAG } else { 0 },
                 host_base: found.start,
                 bytes: found.bytes as usize,
                 user_data: found.user_data,
@@ -516,7 +516,7 @@ unsafe fn lock(
     }
     // SAFETY: as the caller promises.
     unsafe { check_agents(count as u32, agents) }?;
-    system.shared.lock(address.expose_provenance() as u64, bytes as u64)?;
+    let own = system.shared.lock(address.expose_provenance() as u64, bytes as u64)?;
     // SAFETY: as the caller promises.
-    unsafe { put(found, address) }
+    unsafe { put(found, std::ptr::with_exposed_provenance_mut(own as usize)) }
 }
