@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes launch files that measure texture sampling: fragment programs of a Fermi chip, 1024 x 1024 pixels, one sample a pixel.
+`lit` is a textured, lit, trilinear one. benches/lavapipe.py has the same for Mesa's lavapipe.
 
     benches/sampling.py FOLDER WARPJIT
     warpjit bench --suite FOLDER --tier jit --host avx2 --threads 1 --runs 5
@@ -32,6 +33,14 @@ BODIES = {
     "fetch": PLACE
     + "cvt rzi u32 $r0 f32 $r0\ncvt rzi u32 $r1 f32 $r1\n"
     + "texfetch p lzero all $r0:$r1:$r2:$r3 t2d $t0 $s0 $r0:$r1 ()\n",
+    "lit": PLACE
+    + "interp pass f32 $r5 a[0x88] 0x0 0x0\ninterp pass f32 $r6 a[0x8c] 0x0 0x0\ninterp pass f32 $r7 a[0x90] 0x0 0x0\n"
+    + "tex p lauto all dfp $r0:$r1:$r2:$r3 t2d $t0 $s0 $r0:$r1 ()\n"
+    + "mul ftz rn f32 $r8 $r5 $r5\nfma ftz rn f32 $r8 $r6 $r6 $r8\nfma ftz rn f32 $r8 $r7 $r7 $r8\nrsqrt f32 $r8 $r8\n"
+    + "mul ftz rn f32 $r9 $r5 c0[0x0]\nfma ftz rn f32 $r9 $r6 c0[0x4] $r9\nfma ftz rn f32 $r9 $r7 c0[0x8] $r9\n"
+    + "mul ftz rn f32 $r9 $r9 $r8\nmax ftz f32 $r9 $r9 0x0\n"
+    + "mul ftz rn f32 $r9 $r9 c0[0xc]\nadd ftz rn f32 $r9 $r9 c0[0x10]\n"
+    + "mul ftz rn f32 $r0 $r0 $r9\nmul ftz rn f32 $r1 $r1 $r9\nmul ftz rn f32 $r2 $r2 $r9\n",
     "none": PLACE + "mov b32 $r2 $r0\nmov b32 $r3 $r1\n",
 }
 
@@ -52,9 +61,13 @@ rect = [0, 0, {SIZE}, {SIZE}]
 
 [[input]]
 at = 0x80
-words = 2
+words = 5
 per = "plane"
-f32 = [0.0, {step}, 0.0, 0.0, 0.0, {step}]
+f32 = [0.0, {step}, 0.0, 0.0, 0.0, {step}, -0.5, {1 / SIZE}, 0.0, -0.5, 0.0, {1 / SIZE}, 0.7, 0.0, 0.0]
+
+[[const]]
+index = 0
+f32 = [0.36, 0.48, 0.8, 0.8, 0.2]
 
 [[buffer]]
 name = "texels"
@@ -103,6 +116,7 @@ def main():
         for filtered, sampler in FILTERS.items():
             # Between two levels.
             write(f"{form}-{filtered}", "sample", header, sampler, 1.3 / SIZE)
+        write(f"{form}-lit", "lit", header, FILTERS["trilinear"], 1.3 / SIZE)
         write(f"{form}-fetch", "fetch", header, FILTERS["nearest"], 0.99)
 
 

@@ -5,8 +5,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Folders of the crates that generated code and the cache format depend on, relative to this crate.
-const SOURCES: [&str; 5] =
-    ["src", "../backend/src", "../frontend/src", "../frontend/texture/src", "../ir/src"];
+const SOURCES: [&str; 8] = [
+    "src",
+    "../backend/src",
+    "../frontend/src",
+    "../frontend/texture/src",
+    "../ir/src",
+    "../ir/core/src",
+    "../ir/interp/src",
+    "../ir/regions/src",
+];
 
 /// Says which versions of other crates were built.
 const LOCK: &str = "../Cargo.lock";

@@ -16,11 +16,20 @@ mirror() {
     for file in "$folder/sources.list" "$folder"/sources.list.d/*.list "$folder"/sources.list.d/*.sources; do
         [ -f "$file" ] || continue
         case $file in
-        # In a *.sources file the addresses may go on in lines that begin with a blank. Comments may stand anywhere.
+        # A *.sources file has paragraphs, which may say that they are not enabled. Addresses may go on in lines that begin with a blank, and
+        # comments may stand anywhere.
         *.sources) awk '
+            function end() { if (enabled) printf "%s", found; found = ""; enabled = 1 }
+            BEGIN { enabled = 1 }
             /^#/ { next }
-            /^[^ \t]/ { uris = tolower($0) ~ /^uris:/; sub(/^[^:]*:/, "") }
-            uris { print }' "$file" ;;
+            /^[ \t]*$/ { end(); uris = 0; next }
+            /^[^ \t]/ {
+                field = tolower($0); uris = field ~ /^uris:/
+                if (field ~ /^enabled:[ \t]*(no|false|0)/) enabled = 0
+                sub(/^[^:]*:/, "")
+            }
+            uris { found = found $0 "\n" }
+            END { end() }' "$file" ;;
         *) awk '$1 == "deb" { sub(/^[ \t]*deb[ \t]+/, ""); sub(/^\[[^]]*\]/, ""); print $1 }' "$file" ;;
         esac
     done | tr -s ' \t' '\n\n' | awk '/^https?:\/\// { print; exit }'

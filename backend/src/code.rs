@@ -5,7 +5,6 @@ use warpjit_ir::{DeviceSite, Function, PureFn, Terminator, WordTable};
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::options::Options;
 use crate::trap::TrapSite;
 
 /// The float environment that code must run in.
@@ -105,9 +104,9 @@ pub struct Listing {
 /// so many bytes are left, plus what the functions need that it calls.
 pub const MOST_STACK_BYTES: u32 = 1 << 18;
 
-/// Rejects code that needs more stack than the options allow.
-pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
-    if bytes > options.most_stack_bytes.min(MOST_STACK_BYTES) {
+/// Rejects code that needs more stack than `most` bytes ([`crate::Options::most_stack_bytes`]).
+pub(crate) fn check_stack(bytes: u32, most: u32) -> Result<(), Error> {
+    if bytes > most.min(MOST_STACK_BYTES) {
         return Err(Error::Codegen(format!("{bytes} bytes of stack for what registers do not hold")));
     }
     Ok(())

@@ -117,7 +117,7 @@ fn with_cranelift(
     };
     let frame = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
     // Plus the saved frame pointer and the return address.
-    check_stack(frame.saturating_add(16), options)?;
+    check_stack(frame.saturating_add(16), options.most_stack_bytes)?;
     let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
     if let Some(reloc) = relocs.first() {
         return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));

@@ -1,5 +1,8 @@
 //! What is known of the host: which of its instructions code may use.
 
+/// Bytes of a cache line of the host, and of its widest vector.
+pub const LINE_BYTES: usize = 64;
+
 /// Which instructions code may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostLevel {

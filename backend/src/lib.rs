@@ -28,28 +28,32 @@ mod code;
 #[cfg(feature = "jit")]
 mod compile;
 mod context;
+mod costs;
 mod distances;
 mod error;
 mod even_address;
 mod extremes;
 mod flow;
+mod generator;
 mod helpers;
 mod host;
 #[cfg(feature = "jit")]
 mod listing;
 #[cfg(feature = "jit")]
 mod lower;
+mod new_context;
 mod operands;
 mod options;
 mod shape;
 mod slots_after;
-#[cfg(feature = "jit")]
+#[cfg_attr(not(feature = "jit"), path = "no_target.rs")]
 mod target;
 mod translate;
 mod trap;
 mod wanted;
 mod ways;
 mod wide_helpers;
+mod width;
 #[cfg(not(feature = "jit"))]
 mod without;
 
@@ -61,14 +65,15 @@ pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
+pub use costs::{SCHEDULE, few_lanes};
 pub use error::Error;
-pub use host::{HostLevel, host_has_wide_vectors};
+pub use generator::{Generator, VECTOR_LANES};
+pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
-#[cfg(feature = "jit")]
 pub use target::Target;
 pub use translate::{LaneTranslation, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
-pub use without::{Target, compile_pieces, compile_region, list_region};
+pub use without::{compile_pieces, compile_region, list_region};

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use warpjit_ir::{Function, Slot, Value};
 
-use crate::Target;
 use crate::shape::{Shape, SlotShape};
+use crate::target::Target;
 
 /// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
 /// axis only.
@@ -163,7 +163,7 @@ impl Options {
             checked_memory: false,
             open_loads: false,
             translated: false,
-            most_stack_bytes: crate::MOST_STACK_BYTES,
+            most_stack_bytes: crate::code::MOST_STACK_BYTES,
             may_wait: false,
             count: false,
             pcs: false,

@@ -82,6 +82,11 @@ impl Target {
         Ok(Target { isa, host, wide_vectors: false })
     }
 
+    /// Whether a product and a sum rounded once are one instruction of the host.
+    pub fn has_fma(&self) -> bool {
+        self.host.fma
+    }
+
     /// Whether this is the machine itself and has the AVX-512 features that 512-bit vectors need.
     pub fn has_wide_vectors(&self) -> bool {
         self.wide_vectors

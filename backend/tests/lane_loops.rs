@@ -327,7 +327,7 @@ fn single_lanes_do_what_all_do() {
         };
         let mut parted = func.clone();
         let most = [1, 3, 8, 16, 32][seed as usize % 5];
-        if !lane_loops::run_with(&mut parted, |_, _| most) {
+        if !lane_loops::run(&mut parted, |_, _| most) {
             continue;
         }
         split += 1;
@@ -370,7 +370,7 @@ fn single_lanes_do_what_all_do() {
 fn other_loops_stay() {
     let first = (1..50)
         .map(random_loop)
-        .find(|f| lane_loops::run_with(&mut f.clone(), |_, _| 4))
+        .find(|f| lane_loops::run(&mut f.clone(), |_, _| 4))
         .expect("one that does not");
     let head = Block(1);
     // It stores.
@@ -387,11 +387,11 @@ fn other_loops_stay() {
         align_offset: 0,
     };
     Builder::new(&mut stores, head).store(mem, left, left, Some(inside));
-    assert!(!lane_loops::run_with(&mut stores, |_, _| 4));
+    assert!(!lane_loops::run(&mut stores, |_, _| 4));
     // It loads for lanes that have left.
     let mut loads = first.clone();
     Builder::new(&mut loads, head).load(mem, left, None);
-    assert!(!lane_loops::run_with(&mut loads, |_, _| 4));
+    assert!(!lane_loops::run(&mut loads, |_, _| 4));
     // What is used behind it goes on changing in lanes that have left.
     let mut counts = first;
     let slot = counts.add_slot("left", Type::I32, SlotInit::Zero);
@@ -414,5 +414,5 @@ fn other_loops_stay() {
     }
     Builder::new(&mut counts, at).set(slot, param);
     verify(&counts).unwrap_or_else(|e| panic!("{e:?}\n{counts}"));
-    assert!(!lane_loops::run_with(&mut counts, |_, _| 4));
+    assert!(!lane_loops::run(&mut counts, |_, _| 4));
 }

@@ -335,7 +335,7 @@ fn elements_at_indices_just_loaded_are_loaded_lane_by_lane() {
     let made = |split: bool| {
         let mut func = parse_function(INDEXED, &[]).expect("parses");
         if split {
-            assert!(lane_loops::run_with(&mut func, |_, head| 6 * u32::from(head.index() == 1)));
+            assert!(lane_loops::run(&mut func, |_, head| 6 * u32::from(head.index() == 1)));
             fold::run(&mut func);
             simplify_cfg::run(&mut func);
             gvn::run(&mut func);

@@ -37,6 +37,9 @@ pub struct Session<'a> {
 /// What a launch file says about its program.
 pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
     let program = &file.program;
+    let in_memory = program.in_memory.as_ref();
+    let known = in_memory.map_or(&[][..], |code| &code.known_user_data).iter();
+    let known = known.filter_map(|&word| Some((word, *file.launch.user_data.get(usize::from(word))?)));
     runtime::ProgramOptions::new(program.isa)
         .chip(program.chip)
         .raw(program.raw)
@@ -49,6 +52,8 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         .rsrc1(program.rsrc.map(|(rsrc1, _)| rsrc1))
         .rsrc2(program.rsrc.map(|(_, rsrc2)| rsrc2))
         .base(program.base)
+        .segment(in_memory.and_then(|code| code.segment))
+        .known_user_data(known.collect())
         .c0_given(file.launch.c0_given)
         .texture_handles(file.textures.handles)
         .stage(file.stage.as_ref().map(crate::stage::interface))
@@ -62,9 +67,15 @@ pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
 /// Loads the program of a launch file.
 pub fn load_program_within(file: &LaunchFile, budget: runtime::Budget) -> anyhow::Result<runtime::Program> {
     let options = program_options(file);
-    let shown = file.path.with_file_name(&file.program.file);
-    runtime::Program::load_within(&file.program.code, &options, budget, None)
-        .with_context(|| shown.display().to_string())
+    let loaded = match &file.program.in_memory {
+        None => runtime::Program::load_within(&file.program.code, &options, budget, None),
+        // Raw code does not look like a container by its bytes.
+        Some(code) => {
+            let options = options.raw(false);
+            runtime::Program::load_at_within(file, code.address, &options, budget, None)
+        }
+    };
+    loaded.with_context(|| file.code_place())
 }
 
 impl<'a> Session<'a> {
@@ -80,7 +91,8 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        let memory = engine.memory().with_context(whole)?;
+        let form = runtime::MemoryOptions::new().ignore_high_bits(file.launch.ignored_address_bits);
+        let memory = Memory::with(&form).with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
         let name = file.program.rules().shared_buffer;

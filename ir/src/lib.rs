@@ -1,44 +1,31 @@
-//! The SSA IR of warpjit. Frontends lift guest code to it, passes optimise it, the interpreter runs it and the backend compiles
-//! it.
+//! The SSA IR of warpjit, in one crate for those who use it. Front ends lift guest code to it, passes optimise it, the interpreter
+//! runs it and the back end compiles it.
 //!
-//! It has two forms (`docs/ir.md`). In *SPMD form* a branch may depend on the lane, the guest's divergence instructions are
-//! terminators, and guest registers are slots ([`function::SlotData`]). In *mask form* every branch is uniform, and every effect
-//! names the mask that it happens under.
+//! This crate only hands on what its parts have:
 //!
-//! The crate knows no guest ISA and no host.
+//! | crate | folder | what it has |
+//! |---|---|---|
+//! | `warpjit-ir-core` | `ir/core` | types, text form, verifier, meaning of the operations, analyses and passes for any function |
+//! | `warpjit-ir-interp` | `ir/interp` | the interpreter: warps, divergence stack, profiles |
+//! | `warpjit-ir-regions` | `ir/regions` | lane regions, and the passes of mask form |
+//!
+//! The interpreter and the regions do not know each other, and none of them depends on a crate that knows a guest or a host.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-pub mod abi;
-pub mod analysis;
-pub mod builder;
-pub mod device;
-pub mod entities;
-pub mod function;
-pub mod graph;
-pub mod interp;
-pub mod lane_counts;
-pub mod lines;
-pub mod meter;
-pub mod opcodes;
-pub mod passes;
-pub mod pure;
-pub mod regions;
-pub mod text;
-pub mod types;
-pub mod verify;
-pub mod word_table;
+pub use warpjit_ir_core::*;
+pub use warpjit_ir_regions as regions;
 
-pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, USER_WORDS, WarpRing};
-pub use builder::Builder;
-pub use device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite, ServeAt, TextureTables};
-pub use entities::{Block, Inst, Slot, Value};
-pub use function::{
-    BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,
-    Terminator,
-};
-pub use meter::{Budget, Meter, Stopped};
-pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
-pub use pure::{PureFn, Special};
-pub use types::{Scalar, Type};
-pub use word_table::WordTable;
+/// The interpreter, with the meaning of the operations.
+pub mod interp {
+    pub use warpjit_ir_core::eval::{self, atomic_result, eval_scalar, lane_mask};
+    pub use warpjit_ir_interp::*;
+}
+
+/// All passes: those for any function, and those of mask form.
+pub mod passes {
+    pub use warpjit_ir_core::passes::{
+        Pass, classes, dce, expand, fast, fold, gvn, licm, rewrite, simplify_cfg, translate, uniform,
+    };
+    pub use warpjit_ir_regions::passes::*;
+}

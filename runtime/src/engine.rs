@@ -5,9 +5,10 @@ use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
-use crate::program::Variant;
+use crate::memory::window_access;
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
+use crate::variant::Variant;
 use crate::{
     CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
     Stats, Tier, TierShares,
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use warpjit_ir::interp;
-use warpjit_ir::passes::windows;
 
 /// Runs launches with the settings of a [`Config`].
 ///
@@ -161,11 +161,32 @@ impl Engine {
     /// When the launch does not fit the program, the host has no room for it, or the program cannot be made ready within
     /// [`Config::budget`].
     pub fn run(&self, program: &Program, memory: &Memory, launch: &Launch) -> Result<Report, Error> {
-        if let Some(interface) = program.interface() {
+        let task = Task { program, memory, launch, saved: None, waits: true };
+        self.run_grid(&task).map(Option::unwrap_or_default)
+    }
+
+    /// The same, or [`Engine::run_stage`] if there is a batch, but `None` if it would have to wait for another launch's segments: that
+    /// launch may need this very thread.
+    pub(crate) fn run_if_free(
+        &self,
+        program: &Program,
+        memory: &Memory,
+        launch: &Launch,
+        batch: Option<&mut Batch<'_>>,
+    ) -> Result<Option<Report>, Error> {
+        let task = Task { program, memory, launch, saved: None, waits: false };
+        match batch {
+            None => self.run_grid(&task),
+            Some(batch) => self.run_batch(&task, batch),
+        }
+    }
+
+    fn run_grid(&self, task: &Task<'_>) -> Result<Option<Report>, Error> {
+        if let Some(interface) = task.program.interface() {
             let stage = interface.stage.name();
             return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
         }
-        self.run_any(program, memory, launch, None, None)
+        self.run_any(task, None)
     }
 
     /// Continues a launch that was saved, to its end or until it is saved again. The launch must be the same: program, grid,
@@ -188,7 +209,8 @@ impl Engine {
         if program.interface().is_some() {
             return Err(Error::Launch("a program of a graphics stage cannot be continued".into()));
         }
-        self.run_any(program, memory, launch, None, Some(saved))
+        let task = Task { program, memory, launch, saved: Some(saved), waits: true };
+        self.run_any(&task, None).map(Option::unwrap_or_default)
     }
 
     /// Runs a program of a graphics stage over a batch, to its end. `grid` and `block` of the launch are not used: blocks are single warps
@@ -205,29 +227,33 @@ impl Engine {
         launch: &Launch,
         batch: &mut Batch<'_>,
     ) -> Result<Report, Error> {
-        let Some(stage) = program.stage() else {
+        let task = Task { program, memory, launch, saved: None, waits: true };
+        self.run_batch(&task, batch).map(Option::unwrap_or_default)
+    }
+
+    fn run_batch(&self, task: &Task<'_>, batch: &mut Batch<'_>) -> Result<Option<Report>, Error> {
+        let Some(stage) = task.program.stage() else {
             return Err(Error::Launch("a compute program runs over a grid, not over a batch".into()));
         };
-        if launch.save.is_some() {
+        if task.launch.save.is_some() {
             return Err(Error::Launch("a batch of a graphics stage cannot be saved".into()));
         }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
         let lanes = stage.lanes;
-        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())), None)?;
-        if let Some(canvas) = canvas {
+        let report = self.run_any(task, Some((batch, canvas.as_mut())))?;
+        if let (Some(canvas), true) = (canvas, report.is_some()) {
             canvas.paint(batch, lanes);
         }
         Ok(report)
     }
 
+    /// `None`: it would have to wait for another launch, and [`Task::waits`] says no.
     fn run_any(
         &self,
-        program: &Program,
-        memory: &Memory,
-        launch: &Launch,
+        task: &Task<'_>,
         mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
-        saved: Option<&SavedLaunch>,
-    ) -> Result<Report, Error> {
+    ) -> Result<Option<Report>, Error> {
+        let Task { program, memory, .. } = *task;
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.needs_checks();
             loop {
@@ -239,27 +265,22 @@ impl Engine {
                     _ => None,
                 };
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
-                    return Ok(Report::default());
+                    return Ok(Some(Report::default()));
                 }
-                match self.run_with(program, memory, launch, (checked, run), saved)? {
-                    Some(report) => return Ok(report),
+                match self.run_with(task, checked, run)? {
+                    Ran::Whole(report) => return Ok(Some(*report)),
+                    Ran::Waits => return Ok(None),
                     // Mapping the launch's own segments made memory coarse.
-                    None => checked = true,
+                    Ran::NeedsChecks => checked = true,
                 }
             }
         })
     }
 
-    /// Runs a launch with code that is `checked` or not. `None`: nothing was run, because this memory needs checked
-    /// code.
-    fn run_with(
-        &self,
-        program: &Program,
-        memory: &Memory,
-        launch: &Launch,
-        (checked, stage): (bool, Option<StageRun>),
-        saved: Option<&SavedLaunch>,
-    ) -> Result<Option<Report>, Error> {
+    /// Runs a launch with code that is `checked` or not.
+    fn run_with(&self, task: &Task<'_>, checked: bool, stage: Option<StageRun>) -> Result<Ran, Error> {
+        let Task { program, memory, launch, saved, waits } = *task;
+        let cancelled = || Ran::Whole(Box::new(Report { cancelled: true, ..Report::default() }));
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
@@ -274,7 +295,7 @@ impl Engine {
             && variant.tier != Tier::Interp
             && program.most_steps().is_none();
         let tiers = match program.tiers(variant, &self.config, launch.cancel.as_ref()) {
-            Err(Error::Cancelled) => return Ok(Some(Report { cancelled: true, ..Report::default() })),
+            Err(Error::Cancelled) => return Ok(cancelled()),
             tiers => tiers?,
         };
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch, stage)?;
@@ -309,15 +330,15 @@ impl Engine {
         }
         let warps = plan.warps;
         let cancel = launch.cancel.as_ref();
-        let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+        let is_cancelled = || cancel.is_some_and(CancelToken::is_cancelled);
         // It may have to wait for another launch, whose thread may fork.
         drop(section);
-        if !plan.segments.map(memory, warps, places, &give_up)? {
-            return Ok(Some(Report { cancelled: true, ..Report::default() }));
+        if !plan.segments.map(memory, warps, places, &|| !waits || is_cancelled())? {
+            return Ok(if is_cancelled() { cancelled() } else { Ran::Waits });
         }
         if memory.needs_checks() && !checked {
             plan.segments.unmap(memory);
-            return Ok(None);
+            return Ok(Ran::NeedsChecks);
         }
         let section = Section::enter();
         let used = memory.use_it();
@@ -390,7 +411,7 @@ impl Engine {
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile = Some(Box::new(crate::profile::profile(
+            report.profile = Some(Box::new(crate::profiling::profile(
                 program,
                 &tiers,
                 &counts.samples,
@@ -412,8 +433,30 @@ impl Engine {
         if let Some(block) = outcome.last.filter(|_| launch.capture_shared) {
             report.shared = block.shared().to_vec();
         }
-        Ok(Some(report))
+        Ok(Ran::Whole(Box::new(report)))
     }
+}
+
+/// A launch to be run.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    program: &'a Program,
+    memory: &'a Memory,
+    launch: &'a Launch,
+    /// The state to start from.
+    saved: Option<&'a SavedLaunch>,
+    /// Whether it may wait for another launch.
+    waits: bool,
+}
+
+/// What came of a launch.
+enum Ran {
+    /// It has run.
+    Whole(Box<Report>),
+    /// It has not: another launch has the addresses of its segments.
+    Waits,
+    /// It has not: this memory needs checked code.
+    NeedsChecks,
 }
 
 /// What the parts of a launch that have run did, put together.
@@ -478,11 +521,12 @@ pub(crate) fn describe(program: &Program, plan: &Plan, block: u64, found: &Block
         _ => (None, None),
     };
     // Compiled code reports an address in the address space; convert it back to the window's.
-    let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
-        (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
-        (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
-        (address, _) => address,
-    };
+    let address_of =
+        |fault: interp::Fault| match (fault.address, fault.space.and_then(window_access::through)) {
+            (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+            (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
+            (address, _) => address,
+        };
     Fault {
         kind,
         pc: program.address_of(found.pc),

@@ -1,6 +1,8 @@
 //! The runtime's errors: of settings, of guest memory, of loading a program and of starting a launch. What guest code does wrong
 //! is a [`crate::Fault`] instead.
 
+use std::fmt;
+use warpjit_frontend::container::ContainerError;
 use warpjit_ir::Stopped;
 
 /// Why the runtime refuses or cannot do something.
@@ -16,11 +18,16 @@ pub enum Error {
         what: &'static str,
         /// What the system said.
         reason: String,
+        /// Its number (`errno`), where it gave one.
+        code: Option<i32>,
     },
     /// A buffer cannot be mapped, unmapped, read or written.
     #[error("guest memory: {0}")]
     Memory(String),
-    /// The program (container, code, kernel name) is unusable.
+    /// The container is unusable. The source says where and why.
+    #[error(transparent)]
+    Container(ContainerError),
+    /// The program (code, kernel name, options) is unusable.
     #[error("{0}")]
     Program(String),
     /// The launch (grid, block, arguments, spaces) is unusable.
@@ -66,7 +73,31 @@ impl From<Stopped> for Error {
 
 impl Error {
     /// Wraps what the operating system said.
-    pub(crate) fn os(what: &'static str, reason: impl std::fmt::Display) -> Self {
-        Error::Os { what, reason: reason.to_string() }
+    pub(crate) fn os(what: &'static str, reason: impl Reason) -> Self {
+        Error::Os { what, reason: reason.to_string(), code: reason.code() }
     }
 }
+
+/// What the operating system, or what stands for it, can say.
+pub(crate) trait Reason: fmt::Display {
+    /// The number of the error.
+    fn code(&self) -> Option<i32> {
+        None
+    }
+}
+
+impl Reason for std::io::Error {
+    fn code(&self) -> Option<i32> {
+        self.raw_os_error()
+    }
+}
+
+impl Reason for rustix::io::Errno {
+    fn code(&self) -> Option<i32> {
+        Some(self.raw_os_error())
+    }
+}
+
+impl Reason for String {}
+
+impl Reason for &str {}

@@ -41,9 +41,10 @@
 //!
 //! The modules, in the order of a launch:
 //!
-//! - `load`, `code_source`, `image`, `program`, `program_cache`: from bytes or guest memory to a [`Program`];
+//! - `load`, `code_source`, `image`, `program`, `program_options`, `program_cache`: from bytes or guest memory to a [`Program`];
 //! - `memory`: the guest's address space;
-//! - `launch`, [`stage`]: what to run, and its report;
+//! - `launch`, [`stage`]: what to run; `report`, `fault`, `profile`: what it gives; `cancel`, `save_token`: what ends it early;
+//! - `config`, `observe`, `variant`: settings, and those of them that code depends on;
 //! - `engine`, `exec`: set-up, scheduling, tiers; `prepared`, `queue`, `saved`, `compilation`: other ways to run;
 //! - `cache`, `debug`, `listing`, `profile`: code on disk, and what can be observed;
 //! - `vm`, `fork`: all that depends on the operating system and the processor (docs/unsafe.md).
@@ -53,32 +54,43 @@
 )]
 #![warn(missing_docs)]
 
+mod bytes;
 mod cache;
+mod cancel;
 mod code_source;
 mod compilation;
 mod config;
 mod debug;
+mod digest;
 mod engine;
 mod error;
 mod exec;
+mod fault;
 mod fork;
 mod image;
 mod launch;
 mod listing;
 mod load;
 mod memory;
+mod observe;
 mod prepared;
 mod profile;
+mod profiling;
 mod program;
 mod program_cache;
+mod program_options;
 mod queue;
+mod report;
+mod save_token;
 mod saved;
 mod setters;
 pub mod stage;
+mod variant;
 mod vm;
 #[cfg(feature = "vp1")]
 pub mod vp1;
 
+pub use warpjit_frontend::container::ContainerError;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, CodeAt, CodeMap, CodePiece, CodeSource, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
@@ -87,23 +99,29 @@ pub use warpjit_ir::{TextureTables, WarpRing};
 
 #[cfg(feature = "cache")]
 pub use cache::CacheConfig;
+pub use cancel::CancelToken;
 pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use exec::{BoundSampler, Sampler};
-pub use launch::{
-    Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
-};
+pub use fault::{Fault, FaultKind};
+pub use launch::{Arg, GlobalMode, GlobalSpace, Launch, Progress};
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
+#[doc(hidden)]
+pub use memory::window_access;
 pub use memory::{
     ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
     PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,
 };
+pub use observe::Observe;
 pub use prepared::Prepared;
-pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
-pub use program::{Program, ProgramOptions};
+pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Profile, Samples};
+pub use program::Program;
 pub use program_cache::{ProgramCache, ProgramCacheStats};
+pub use program_options::ProgramOptions;
 pub use queue::{Completion, Dispatch, OnDrop, Priority, Queue, QueueOptions, Submission, Ticket};
-pub use saved::{SaveToken, SavedLaunch};
+pub use report::{Report, Stats, TierShares};
+pub use save_token::SaveToken;
+pub use saved::SavedLaunch;
 pub use vm::handle_signal;

@@ -15,7 +15,8 @@ impl From<LoadError> for Error {
             LoadError::Stopped(stopped) | LoadError::Container(ContainerError::Stopped(stopped)) => {
                 stopped.into()
             }
-            other => Error::Program(other.to_string()),
+            LoadError::Container(error) => Error::Container(error),
+            LoadError::Program(reason) => Error::Program(reason),
         }
     }
 }

@@ -5,240 +5,17 @@ use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
-use crate::memory::window::kinds;
 use crate::stage::StageProgram;
-use crate::{
-    Budget, CancelToken, CodeListing, Config, Error, HostLevel, Launch, Listings, Numerics, Observe, Tier,
-};
+use crate::variant::Variant;
+use crate::{Budget, CancelToken, CodeListing, Config, Error, Listings, Numerics};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
-use warpjit_frontend::{Chip, CodeSource, Isa, StageInterface};
+use warpjit_frontend::{CodeSource, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
-use warpjit_ir::passes::windows::{WINDOWS, Window};
-use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
-
-/// What [`Program::load`] needs besides the bytes. Containers contain most of it.
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ProgramOptions {
-    /// Instruction set.
-    pub isa: Isa,
-    /// Chip; needed where the container does not name one. [`Chip::parse`] and [`Isa::chip`] read names.
-    pub chip: Option<Chip>,
-    /// Whether to read the bytes as raw code, even if they look like a container.
-    pub raw: bool,
-    /// Which kernel of the container; may be left out if there is just one.
-    pub kernel: Option<String>,
-    /// Raw code: byte offset of the first instruction.
-    pub entry: u32,
-    /// Raw code: registers of a thread.
-    pub registers: Option<u32>,
-    /// Raw code with scalar registers: how many.
-    pub sgprs: Option<u32>,
-    /// Raw code: bytes of shared memory of a block.
-    pub shared: Option<u32>,
-    /// Raw code: bytes of local memory of a thread.
-    pub local: Option<u32>,
-    /// Raw GCN code: COMPUTE_PGM_RSRC1. With it and `rsrc2` the program starts as the hardware would start it, in a
-    /// grid of any size. They replace `registers`, `sgprs` and `shared`. Without them no registers are set up.
-    pub rsrc1: Option<u32>,
-    /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables
-    /// scratch, the launch must give [`Launch::scratch_ring`], or `local` the bytes of a lane.
-    pub rsrc2: Option<u32>,
-    /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, as (number, word). A jump to an address in them,
-    /// as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is an error.
-    pub known_user_data: Vec<(u8, u32)>,
-    /// Raw GCN code with `rsrc2`, before 1.4: whether the program knows where LDS and scratch are among flat addresses
-    /// ([`warpjit_frontend::gcn::abi::SHARED_APERTURE`], [`warpjit_frontend::gcn::abi::PRIVATE_APERTURE`]), as HSA's queues tell. Otherwise
-    /// all flat addresses are global, which is faster. From 1.4 on every program knows.
-    pub flat_apertures: bool,
-    /// [`Program::load_at`] on GCN: guest addresses of functions. Jumps to addresses that are not known when the program is loaded (virtual
-    /// calls, pointers to functions) may lead to them, besides the addresses that the code itself computes.
-    pub jump_targets: Vec<u64>,
-    /// [`Program::load_at`] on GCN: the global data share and its barriers and semaphores are memory that the embedder has mapped at
-    /// [`warpjit_frontend::gcn::abi::GDS_ADDRESS`], and not of a launch. So they keep what they hold from launch to launch.
-    pub data_share_given: bool,
-    /// [`Program::load_at`] on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. `None`: it
-    /// begins where the program does.
-    pub segment: Option<u64>,
-    /// [`Program::load_at`] on Tesla and Fermi: how many bytes belong to the program, from its entry on, if that is known. Branches to
-    /// addresses that are computed may lead to any instruction among them. Without it they are an `illegal` fault.
-    pub code_bytes: Option<u32>,
-    /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
-    /// faults are addresses in the segment.
-    pub base: u32,
-    /// Raw Fermi code: a launch writes nothing into c0[].
-    pub c0_given: bool,
-    /// GK104: the const bank whose words are texture handles; 15 if none is named.
-    pub texture_handles: Option<u8>,
-    /// Raw code: inputs and outputs, if it is a program of a graphics stage.
-    pub stage: Option<StageInterface>,
-}
-
-crate::setters::setters! {
-    ProgramOptions {
-        isa: Isa,
-        chip: Option<Chip>,
-        raw: bool,
-        kernel: Option<String>,
-        entry: u32,
-        registers: Option<u32>,
-        sgprs: Option<u32>,
-        shared: Option<u32>,
-        local: Option<u32>,
-        rsrc1: Option<u32>,
-        rsrc2: Option<u32>,
-        known_user_data: Vec<(u8, u32)>,
-        flat_apertures: bool,
-        jump_targets: Vec<u64>,
-        data_share_given: bool,
-        segment: Option<u64>,
-        code_bytes: Option<u32>,
-        base: u32,
-        c0_given: bool,
-        texture_handles: Option<u8>,
-        stage: Option<StageInterface>,
-    }
-}
-
-impl ProgramOptions {
-    /// Options for a container that says everything itself.
-    pub fn new(isa: Isa) -> Self {
-        ProgramOptions {
-            isa,
-            chip: None,
-            raw: false,
-            kernel: None,
-            entry: 0,
-            registers: None,
-            sgprs: None,
-            shared: None,
-            local: None,
-            rsrc1: None,
-            rsrc2: None,
-            known_user_data: Vec::new(),
-            flat_apertures: false,
-            jump_targets: Vec::new(),
-            data_share_given: false,
-            segment: None,
-            code_bytes: None,
-            base: 0,
-            c0_given: false,
-            texture_handles: None,
-            stage: None,
-        }
-    }
-}
-
-/// Settings that compiled code depends on. Each combination has code of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Variant {
-    pub tier: Tier,
-    pub hot_after: u32,
-    pub chunk_groups: Option<u8>,
-    /// One lane after another, in scalar code.
-    pub single: bool,
-    pub checked_memory: bool,
-    pub lockstep: bool,
-    pub numerics: Numerics,
-    pub host: HostLevel,
-    pub count: bool,
-    pub keep_registers: bool,
-    pub exact_steps: bool,
-    /// Whether code leaves its region within bounded time, for launches that may be paused.
-    pub bounded: bool,
-    /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
-    pub windows: Option<[Window; WINDOWS]>,
-    /// Whether code translates the 64-bit addresses of loads and stores; with `checked_memory`, also 32-bit ones.
-    pub translate: bool,
-    /// How many of the highest bits of a 64-bit address are ignored.
-    pub ignored_bits: u32,
-    /// Whether code comes with a table of guest addresses.
-    pub pcs: bool,
-    /// Whether code is announced to perf.
-    pub perf: bool,
-    /// Whether code is kept as text.
-    pub listings: bool,
-}
-
-/// See [`Config::hot_after`].
-const HOT_AFTER: u32 = 16;
-
-impl Variant {
-    pub(crate) fn new(config: &Config, launch: &Launch, translate: bool) -> Self {
-        Variant {
-            tier: match config.tier {
-                Tier::Auto if !cfg!(feature = "jit") => Tier::Interp,
-                tier => tier,
-            },
-            hot_after: config.hot_after.unwrap_or(HOT_AFTER),
-            chunk_groups: config.chunk_groups,
-            single: config.chunk_groups == Some(0),
-            checked_memory: config.checked_memory,
-            lockstep: config.lockstep,
-            numerics: config.numerics,
-            host: config.host,
-            count: config.count || config.observe.count,
-            keep_registers: launch.capture_registers,
-            // Counting instructions needs the same exact counts as a limit.
-            exact_steps: launch.max_steps != 0 || config.count,
-            bounded: false,
-            windows: kinds(&launch.globals),
-            translate,
-            ignored_bits: 0,
-            pcs: config.observe.needs_pcs(),
-            perf: config.observe.perf,
-            listings: config.observe.listings,
-        }
-    }
-
-    pub(crate) fn region_options(&self) -> RegionOptions {
-        RegionOptions {
-            lockstep: self.lockstep,
-            keep_registers: self.keep_registers,
-            count: self.count,
-            exact_steps: self.exact_steps,
-            bounded: self.bounded,
-            whole_lanes: match self.chunk_groups {
-                _ if self.single => 0,
-                Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
-                _ => MOST_WHOLE_LANES,
-            },
-            by_quads: !self.single,
-            whole_is_slow: !self.wide_vectors(),
-        }
-    }
-
-    /// The same settings for one lane after another.
-    pub(crate) fn lane_by_lane(mut self) -> Variant {
-        self.single = true;
-        self
-    }
-
-    /// Whether blocks may run lane by lane if that is faster ([`crate::exec::ways`]).
-    pub(crate) fn may_choose(&self, config: &Config) -> bool {
-        let Observe { perf, sample_rate, count, listings } = config.observe;
-        self.tier != Tier::Interp
-            && self.chunk_groups.is_none()
-            && !(self.keep_registers || self.exact_steps || self.bounded || self.count)
-            && !(perf || sample_rate > 0 || count || listings)
-    }
-
-    /// Whether code uses vectors of 512 bits.
-    pub(crate) fn wide_vectors(&self) -> bool {
-        self.host == HostLevel::Native
-            && !self.single
-            && !self.checked_memory
-            && self.chunk_groups.is_none_or(|groups| groups > MOST_NARROW)
-            && warpjit_backend::host_has_wide_vectors()
-    }
-}
-
-/// Most groups of four lanes in a chunk with 128-bit vectors.
-pub(crate) const MOST_NARROW: u8 = 4;
+use warpjit_ir::regions::steps;
 
 /// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 ///
@@ -257,11 +34,11 @@ pub(crate) const MOST_NARROW: u8 = 4;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Program(
-    Arc<Inner>,
-    // How far behind the place where it was loaded this program is.
-    u64,
-);
+pub struct Program {
+    inner: Arc<Inner>,
+    /// How far after the address where it was loaded this program lies.
+    shift: u64,
+}
 
 /// The settings that code depends on, its cache, and its budget.
 type Settings = (Variant, Option<CacheConfig>, Budget);
@@ -281,7 +58,7 @@ struct Inner {
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program").field("name", &self.0.image.name).finish_non_exhaustive()
+        f.debug_struct("Program").field("name", &self.inner.image.name).finish_non_exhaustive()
     }
 }
 
@@ -327,67 +104,68 @@ impl Program {
 
     fn checked(image: KernelImage, stage: Option<StageProgram>) -> Self {
         let (most_steps, variants) = (OnceLock::new(), Mutex::default());
-        Program(Arc::new(Inner { image, stage: stage.map(Arc::new), most_steps, variants }), 0)
+        let inner = Inner { image, stage: stage.map(Arc::new), most_steps, variants };
+        Program { inner: Arc::new(inner), shift: 0 }
     }
 
     /// What the program gives and takes, if it is of a graphics stage.
     pub fn interface(&self) -> Option<&StageInterface> {
-        self.0.stage.as_ref().map(|stage| &stage.interface)
+        self.inner.stage.as_ref().map(|stage| &stage.interface)
     }
 
     pub(crate) fn stage(&self) -> Option<&Arc<StageProgram>> {
-        self.0.stage.as_ref()
+        self.inner.stage.as_ref()
     }
 
     /// The kernel's name.
     pub fn name(&self) -> &str {
-        &self.0.image.name
+        &self.inner.image.name
     }
 
     /// The guest address of a position: of a `pc` of the kernel's IR ([`KernelImage::function`]). They are the same unless the program
     /// was loaded where it lies in guest memory ([`Program::load_at`]). Faults, profiles and the spans of listings have addresses.
     pub fn address_of(&self, position: u32) -> u64 {
-        self.0.image.code.address_of(position).wrapping_add(self.1)
+        self.inner.image.code.address_of(position).wrapping_add(self.shift)
     }
 
     /// The guest memory that was read as code when the program was loaded by [`Program::load_at`], in order of address. It is what the
     /// compiled code depends on: instructions that can be reached, and the words behind them if these are no instructions. Empty for
     /// other programs.
     pub fn code_ranges(&self) -> Vec<Range<u64>> {
-        let ranges = self.0.image.code.ranges().into_iter();
-        ranges.map(|range| range.start.wrapping_add(self.1)..range.end.wrapping_add(self.1)).collect()
+        let ranges = self.inner.image.code.ranges().into_iter();
+        ranges.map(|range| range.start.wrapping_add(self.shift)..range.end.wrapping_add(self.shift)).collect()
     }
 
     /// Whether guest memory holds the code that the program was loaded from: compares [`Program::code_ranges`]. For an embedder whose
     /// guest has flushed instruction caches. True of programs that were not loaded from guest memory.
     pub fn is_current(&self, source: &dyn CodeSource) -> bool {
-        self.0.image.code.is_current(source, self.1)
+        self.inner.image.code.is_current(source, self.shift)
     }
 
     /// The same program for the same code at another place, `shift` bytes behind where this one was loaded first. Compiled code is
     /// shared.
     pub(crate) fn moved(&self, shift: u64) -> Program {
-        Program(self.0.clone(), shift)
+        Program { inner: self.inner.clone(), shift }
     }
 
     /// Bytes of host memory that the program takes: its lifted form, and what has been compiled of it so far. An estimate from the
     /// sizes of its parts; clones and programs that share their code count it each.
     pub fn bytes_used(&self) -> usize {
-        let image = &self.0.image;
+        let image = &self.inner.image;
         let lifted = size_of::<Inner>() + image.function.bytes() + image.code.bytes_used();
-        let variants = self.0.variants.lock();
+        let variants = self.inner.variants.lock();
         let made = variants.iter().filter_map(|(_, making)| making.get()?.as_ref().ok());
         lifted + made.map(|tiers| tiers.bytes_used()).sum::<usize>()
     }
 
     /// The kernel as it was lifted. Its `pc`s are positions ([`Program::address_of`]).
     pub fn image(&self) -> &KernelImage {
-        &self.0.image
+        &self.inner.image
     }
 
     /// The bytes of the instruction at a position, as far as the code goes.
     pub(crate) fn instruction_bytes(&self, position: u32) -> Vec<u8> {
-        let image = &self.0.image;
+        let image = &self.inner.image;
         let rest = image.code.bytes_at(position);
         rest[..rest.len().min((image.instruction_bytes)(rest))].to_vec()
     }
@@ -405,7 +183,7 @@ impl Program {
 
     /// Makes guest addresses of the positions in listings.
     pub(crate) fn place_listings(&self, mut listings: Listings) -> Listings {
-        if self.0.image.code.file().is_some() {
+        if self.inner.image.code.file().is_some() {
             return listings;
         }
         let place = |pc: u64| u32::try_from(pc).map_or(pc, |pc| self.address_of(pc));
@@ -421,7 +199,7 @@ impl Program {
     }
 
     pub(crate) fn needs(&self) -> Needs<'_> {
-        let image = &self.0.image;
+        let image = &self.inner.image;
         Needs {
             name: &image.name,
             abi: &image.abi,
@@ -444,7 +222,7 @@ impl Program {
     /// The most instructions that a warp can execute, if there are no loops.
     pub(crate) fn most_steps(&self) -> Option<u64> {
         let _section = Section::enter();
-        *self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function))
+        *self.inner.most_steps.get_or_init(|| steps::most(&self.inner.image.function))
     }
 
     /// The tiers for some settings, made at first use. The token can cancel that. Threads that need other settings do
@@ -461,7 +239,7 @@ impl Program {
             let made = making.get_or_init(|| self.make_tiers(variant, config, cancel).map(Arc::new));
             if made.is_err() {
                 // Forget the failure, so that the next caller tries again.
-                let mut variants = self.0.variants.lock();
+                let mut variants = self.inner.variants.lock();
                 variants.retain(|(_, other)| !Arc::ptr_eq(other, &making));
             }
             // It may have failed because another launch that was making it was cancelled.
@@ -472,7 +250,7 @@ impl Program {
     }
 
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {
-        let mut variants = self.0.variants.lock();
+        let mut variants = self.inner.variants.lock();
         let known = variants.iter().find(|((known, cache, budget), _)| {
             *known == variant && cache.as_ref() == config.code_cache() && *budget == config.budget
         });
@@ -490,7 +268,7 @@ impl Program {
         config: &Config,
         cancel: Option<&CancelToken>,
     ) -> Result<Tiers, Error> {
-        let mut function = self.0.image.function.clone();
+        let mut function = self.inner.image.function.clone();
         if variant.count {
             lane_counts::insert(&mut function);
         }
@@ -498,13 +276,14 @@ impl Program {
             fast::run(&mut function);
         }
         let limits = Limits { budget: config.budget, cancel };
-        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), config.code_cache(), limits)
+        Tiers::new(function, variant, RowFacts::new(&self.inner.image.abi), config.code_cache(), limits)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Launch, Tier};
     use std::sync::mpsc;
     use warpjit_frontend::CodeMap;
     use warpjit_ir::{KernelAbi, ParamSpace, Space};

@@ -59,13 +59,13 @@ use warpjit_ir::{Block, Function, Slot, Terminator};
 pub use warpjit_frontend::vp1::Chip;
 pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 
-use crate::exec::RowFacts;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Limits, Patience, Step, Stepper, StepperParts, Tiers, Watch};
+use crate::exec::tiers::{Hint, Patience, Step, Stepper, StepperParts, Tiers, Watch};
+use crate::exec::{Limits, RowFacts};
 use crate::fork::Section;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
 
 /// The environment of the processor, which the embedder provides.

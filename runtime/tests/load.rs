@@ -2,7 +2,8 @@
 
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
-    Access, Arg, Config, Engine, Fault, FaultKind, Isa, Launch, Program, ProgramOptions, Tier,
+    Access, Arg, Config, ContainerError, Engine, Error, Fault, FaultKind, Isa, Launch, Program,
+    ProgramOptions, Tier,
 };
 
 fn raw() -> ProgramOptions {
@@ -21,6 +22,8 @@ fn code(source: &str) -> Vec<u8> {
 fn refuses_what_is_no_program() {
     let nop = code("nop");
     assert_eq!(refusal(&[], &raw()), "the file is empty");
+    // As data, too.
+    assert!(matches!(Program::load(&[], &raw()), Err(Error::Container(ContainerError::Empty))));
     assert_eq!(refusal(&nop[..6], &raw()), "offset 0x6: raw code ends within a 32-bit word");
     let options = raw().chip(None);
     assert_eq!(refusal(&nop, &options), "raw code needs a chip");

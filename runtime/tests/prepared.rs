@@ -427,5 +427,8 @@ fn words_that_are_known_fill_gaps_in_user_data() {
         prepared.set_user_data(1, &[2]).unwrap();
         run(&mut prepared);
         assert_eq!(words_of(&memory, 32), [7; 32]);
+        // And where a launch gives none.
+        engine.run(&program, &memory, &launch(1, 32)).unwrap();
+        assert_eq!(words_of(&memory, 32), [5; 32]);
     }
 }

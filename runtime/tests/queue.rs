@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use support::{launch, program, words_of};
+use warpjit_ir::{Segment, SegmentSize};
 use warpjit_runtime::{
     Access, Arg, Config, Dispatch, Engine, Error, Idle, Launch, Memory, OnDrop, Priority, Program, Queue,
-    QueueOptions, Submission, Ticket, Tier,
+    QueueOptions, SaveToken, Submission, Ticket, Tier,
 };
 
 /// Stores argument 1 at argument 0.
@@ -613,5 +614,68 @@ fn a_batch_may_have_any_number_of_launches_of_several_blocks() {
         let report = ticket.wait().unwrap();
         assert_eq!((report.fault, report.stats.blocks), (None, 40_000));
         assert_eq!(host.words(1), [40_000]);
+    }
+}
+
+#[test]
+fn callbacks_of_one_queue_may_all_finish_it() {
+    for config in all().filter(|config| config.threads == 2) {
+        let host = Host::new(config);
+        let queue = Arc::new(host.queue());
+        let inside = Arc::new(AtomicU32::new(0));
+        let ended = Arc::new(AtomicU32::new(0));
+        let tickets: Vec<Ticket> = (0..2)
+            .map(|n| {
+                let (queue, inside, ended) = (queue.clone(), inside.clone(), ended.clone());
+                host.store(n, 1).on_complete(move |_| {
+                    // Both are in their callbacks before either waits.
+                    inside.fetch_add(1, Ordering::SeqCst);
+                    while inside.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
+                    queue.finish();
+                    ended.fetch_add(1, Ordering::SeqCst);
+                })
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|submission| queue.submit(submission))
+            .collect();
+        for ticket in tickets {
+            ticket.wait().unwrap();
+        }
+        assert_eq!(ended.load(Ordering::SeqCst), 2);
+    }
+}
+
+/// A launch that provides a segment of its own at an address that all of them use, so that only one at a time can run.
+fn with_segment(body: &str) -> Program {
+    let mut image = support::image(body);
+    image.abi.segments.push(Segment {
+        name: "page",
+        address: 0xe000_0000,
+        size: SegmentSize::Bytes(64),
+        writable: true,
+        contents: vec![],
+    });
+    Program::from_image(image).unwrap()
+}
+
+#[test]
+fn launches_that_are_not_put_aside_let_those_end_that_have_their_segments() {
+    for config in all() {
+        let host = Host::new(config);
+        let (spin, store) = (with_segment(SPIN), with_segment(STORE));
+        let (first, second) = (host.queue(), host.queue());
+        let spins = first.submit(Submission::launch(&spin, &host.memory, Host::launch(2, 9, 1)));
+        std::thread::sleep(Duration::from_millis(20));
+        let launch = Host::launch(1, 0, 7).save(Some(SaveToken::new()));
+        let stores = second.submit(Submission::launch(&store, &host.memory, launch));
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!spins.poll() && !stores.poll());
+        host.put(9, 1);
+        assert_eq!(spins.wait().unwrap().stats.blocks, 2);
+        assert_eq!(stores.wait().unwrap().fault, None);
+        assert_eq!(host.words(1), [7]);
     }
 }

@@ -375,6 +375,7 @@ fn program_of(seed: u64, lanes: u32) -> Function {
         })
         .collect();
     let exec = func.add_slot("exec", Type::MASK, SlotInit::Zero);
+    func.lane_mask = Some(exec);
     let vcc = func.add_slot("vcc", Type::MASK, SlotInit::Zero);
     let kept = ["k0", "k1"].map(|name| func.add_slot(name, Type::MASK, SlotInit::Zero));
     let wide = func.add_slot("wide", Type::uniform(Scalar::I64), SlotInit::Zero);

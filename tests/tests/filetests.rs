@@ -22,10 +22,24 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
+use warpjit_backend::{SCHEDULE, few_lanes};
 use warpjit_frontend::tesla;
 use warpjit_ir::text::Registry;
 use warpjit_ir::{Function, PureFn, Scalar, WordTable, passes, regions, text, verify};
+use warpjit_runtime::window_access::{self, WINDOWS, Window};
 use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
+
+/// Passes that fixtures run with data of others: those that depend on the host, with the numbers of the code generator; and `windows`,
+/// with windows 0 and 1 and none else.
+static WITH_DATA: [(&str, passes::Pass); 3] = [
+    ("lane_loops", |func| passes::lane_loops::run(func, few_lanes)),
+    ("schedule", |func| passes::schedule::run(func, &SCHEDULE)),
+    ("windows", |func| {
+        let mut windows = [Window::None; WINDOWS];
+        (windows[0], windows[1]) = (Window::Linear, Window::Tiled);
+        window_access::run(func, &windows)
+    }),
+];
 
 /// Tables that fixtures may look up.
 static TEST_TABLES: [&WordTable; 1] =
@@ -145,7 +159,8 @@ fn run(fixture: &Fixture) -> Result<String, Failed> {
             for func in &mut funcs {
                 verify::verify(func)?;
                 for name in names {
-                    let Some((_, pass)) = passes::ALL.iter().find(|(n, _)| n == name) else {
+                    let Some((_, pass)) = passes::ALL.iter().chain(&WITH_DATA).find(|(n, _)| n == name)
+                    else {
                         return Err(format!("no pass is called {name}").into());
                     };
                     let before = func.to_string();

@@ -14,13 +14,13 @@ use std::sync::{Mutex, PoisonError};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use warpjit::session::{Session, program_options};
-use warpjit_backend::{HostLevel, Options, Target, compile_region};
+use warpjit_backend::{Generator, HostLevel, Options, Target, compile_region};
 use warpjit_frontend::container::{self, Wanted};
 use warpjit_frontend::image::{CodeOptions, KernelImage};
 use warpjit_ir::interp::Code;
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, Region, RegionOptions, SlotFacts, optimize_within};
+use warpjit_ir::regions::{Kernel, Region, RegionOptions, SlotFacts};
 use warpjit_ir::{Block, Budget};
 use warpjit_runtime::{Config, Engine, Program, Tier};
 use warpjit_tests::sizes::{Sample, Shape, Unit, shapes};
@@ -224,8 +224,8 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
     if options.wide_vectors {
         options.groups = 4;
     }
-    let wide = options.wide_vectors;
-    let settings = RegionOptions { whole_is_slow: !wide, whole_lanes: 64, ..RegionOptions::default() };
+    let generator = Generator::of(&options);
+    let settings = RegionOptions { chunks: generator.chunk_limits(None), ..RegionOptions::default() };
     let meter = meter(Task::Compiling);
     let function = lift(sample, false).0.function;
     let kernel = Kernel::within(function, settings, &[], &meter).expect("within the budget");
@@ -277,7 +277,7 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
         }
         let before = meter.work();
         let taken = measure(|| {
-            optimize_within(&mut region, wide, &meter).expect("within the budget");
+            generator.optimize(&mut region, &meter).expect("within the budget");
             compile_region(&region.mask, &options).expect("compiles");
             meter.work() - before
         });

@@ -186,7 +186,10 @@ pub(super) fn emit(
     let spills = out.num_spillslots as u32 * 8;
     let saved_sp = (buffer_bytes.next_multiple_of(64) + spills) as i32;
     // The old stack pointer, up to a multiple of 64 bytes and as many to align the frame; registers of the caller.
-    crate::code::check_stack(saved_sp as u32 + 8 + 2 * 64 + 8 * CALLEE_SAVED.len() as u32, settings)?;
+    crate::code::check_stack(
+        saved_sp as u32 + 8 + 2 * 64 + 8 * CALLEE_SAVED.len() as u32,
+        settings.most_stack_bytes,
+    )?;
     let mut e = Emitter {
         encoder: Encoder::new(64),
         vcode,

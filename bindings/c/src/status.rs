@@ -93,7 +93,7 @@ impl From<Error> for Failure {
         let status = match error {
             Error::Os { .. } => WARPJIT_ERROR_OS,
             Error::Memory(_) => WARPJIT_ERROR_MEMORY,
-            Error::Program(_) => WARPJIT_ERROR_PROGRAM,
+            Error::Container(_) | Error::Program(_) => WARPJIT_ERROR_PROGRAM,
             Error::Launch(_) => WARPJIT_ERROR_LAUNCH,
             Error::Config(_) => WARPJIT_ERROR_CONFIG,
             Error::Compile(_) => WARPJIT_ERROR_COMPILE,

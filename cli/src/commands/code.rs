@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
-use warpjit::session::program_options;
+use warpjit::session::{load_program_within, program_options};
 use warpjit_frontend::container::{self, Wanted};
 use warpjit_frontend::module::{Kernel, Module};
-use warpjit_frontend::{Chip, Isa, Stage};
+use warpjit_frontend::{Chip, CodeSource, Isa, Stage};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_runtime::{Budget, Program, ProgramOptions};
 
@@ -54,6 +54,17 @@ pub(super) fn stage(name: &str) -> anyhow::Result<Stage> {
     })
 }
 
+/// The bytes of a launch's code. Of code in memory these are the ones from the entry on that are read without a gap.
+fn launched_code(launch: &LaunchFile, budget: Budget) -> anyhow::Result<Vec<u8>> {
+    let Some(code) = &launch.program.in_memory else { return Ok(launch.program.code.clone()) };
+    let ranges = load_program_within(launch, budget)?.code_ranges();
+    let range = ranges.into_iter().find(|range| range.contains(&code.address));
+    let range = range.with_context(|| launch.code_place())?;
+    let mut bytes = vec![0; (range.end - code.address) as usize];
+    launch.read(code.address, &mut bytes);
+    Ok(bytes)
+}
+
 /// A program named on the command line.
 pub(super) struct Code {
     /// The file with the code, for messages.
@@ -78,7 +89,9 @@ impl Code {
         let is_launch = args.file.extension().is_some_and(|e| e == "toml");
         let launch = if is_launch { Some(LaunchFile::load(&args.file)?) } else { None };
         let (path, bytes) = match &launch {
-            Some(launch) => (launch.path.with_file_name(&launch.program.file), launch.program.code.clone()),
+            Some(launch) => {
+                (PathBuf::from(launch.code_place()), launched_code(launch, args.budget.budget())?)
+            }
             None => (args.file.clone(), read(&args.file)?),
         };
         let mut options = match &launch {
@@ -86,6 +99,10 @@ impl Code {
             None => ProgramOptions::new(choose(args.isa.as_deref(), args.chip.as_deref())?.0),
         };
         options.raw |= args.raw;
+        if let Some(code) = launch.as_ref().and_then(|launch| launch.program.in_memory.as_ref()) {
+            // The listing has addresses in the code segment.
+            options.base = code.segment.map_or(0, |segment| code.address.wrapping_sub(segment) as u32);
+        }
         let program = launch.as_ref().map(|l| &l.program);
         let meter = Meter::new(Task::Loading, args.budget.budget(), Spent::default());
         let module = if options.raw {

@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use anyhow::anyhow;
 use warpjit::outcome::Status;
-use warpjit_backend::{Options, Shape, Target, list_region};
+use warpjit_backend::{Generator, Options, Shape, Target, list_region};
 use warpjit_frontend::container::Wanted;
 use warpjit_ir::function::SlotData;
 use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, one_lane, optimize_within};
+use warpjit_ir::regions::{ChunkLimits, Kernel, Region, RegionOptions, one_lane};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -39,9 +39,12 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         None if options.wide_vectors => MOST_NARROW,
         None => options.groups,
     };
+    let generator = Generator::of(&options);
     let regions = RegionOptions {
-        whole_lanes: if options.single { 0 } else { MOST_WHOLE_LANES },
-        whole_is_slow: !options.wide_vectors,
+        chunks: match generator.chunk_limits(None) {
+            limits if options.single => ChunkLimits { whole: 0, ..limits },
+            limits => limits,
+        },
         ..RegionOptions::default()
     };
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
@@ -58,7 +61,7 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         }
         let read_only = program.image().abi.read_only();
         let budget = args.program.budget.budget();
-        let settings = Settings { regions, budget, read_only: &read_only, single: options.single };
+        let settings = Settings { regions, generator, budget, read_only: &read_only, single: options.single };
         let function = &function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
@@ -106,6 +109,7 @@ fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
 #[derive(Clone, Copy)]
 struct Settings<'a> {
     regions: RegionOptions,
+    generator: Generator,
     budget: Budget,
     /// As [`Kernel::within`] wants it.
     read_only: &'a [Range<u64>],
@@ -161,7 +165,7 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        optimize_within(&mut region, !settings.regions.whole_is_slow, &meter)?;
+        settings.generator.optimize(&mut region, &meter)?;
         if settings.single {
             one_lane(&mut region.mask, &meter)?;
         }

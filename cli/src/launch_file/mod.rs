@@ -128,6 +128,14 @@ impl LaunchFile {
         Ok(file)
     }
 
+    /// Where the code is: the name of its file, or of the launch file with the address.
+    pub fn code_place(&self) -> String {
+        match &self.program.in_memory {
+            None => self.path.with_file_name(&self.program.file).display().to_string(),
+            Some(code) => format!("{}: code at {:#x}", self.path.display(), code.address),
+        }
+    }
+
     /// The buffer called `name`.
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.buffers.iter().find(|b| b.name == name)
@@ -147,14 +155,28 @@ fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<Launch
     let [fragments, tables, images] = ["fragments", "textures", "images"].map(|key| root.table(key));
     root.finish()?;
 
-    let program =
+    let table =
         program.ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
-    let program = program::read_program(&program, files)?;
+    let program = program::read_program(&table, files)?;
     let (isa, rules, has_handles) = (program.isa, program.rules(), program.has_handles());
     let context = Context { files, isa, rules, has_handles };
     let (launch, mut stage) = program::read_launch(launch, root, &program)?;
     let registers = registers.map(|t| program::read_registers(&t, &context)).transpose()?.unwrap_or_default();
     let buffers = memory::read_buffers(&buffers?, &context)?;
+    if let Some(code) = &program.in_memory {
+        let holds = |buffer: &Buffer| {
+            let start = buffer.address?;
+            (start..start.saturating_add(buffer.bytes)).contains(&code.address).then_some(())
+        };
+        if !buffers.list.iter().any(|buffer| holds(buffer).is_some()) {
+            return Err(table.error_at("at", format!("no buffer is at {:#x}", code.address)));
+        }
+        let words = launch.user_data.len();
+        if let Some(beyond) = code.known_user_data.iter().find(|&&word| usize::from(word) >= words) {
+            let reason = format!("user_data has {words} words, there is no word {beyond}");
+            return Err(table.error_at("known_user_data", reason));
+        }
+    }
     let args = args?;
     if let (Some(arg), Some(stage)) = (args.first(), &stage) {
         return Err(arg.error(format!("{} programs take no arguments", stage.stage.name())));

@@ -20,10 +20,12 @@ pub struct Program {
     pub isa: Isa,
     /// The chip, where the file names one.
     pub chip: Option<Chip>,
-    /// The name of the code's file, relative to the launch file.
+    /// The name of the code's file, relative to the launch file. Empty for code in memory.
     pub file: PathBuf,
     /// Content of that file.
     pub code: Vec<u8>,
+    /// Where the code is, if it is in the launch's memory.
+    pub in_memory: Option<InMemory>,
     /// `format = "raw"`: do not look for a container.
     pub raw: bool,
     /// Symbol in a container.
@@ -42,6 +44,17 @@ pub struct Program {
     pub local: Option<u32>,
     /// Raw GCN code: COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2.
     pub rsrc: Option<(u32, u32)>,
+}
+
+/// Code that is in a buffer of the launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InMemory {
+    /// Guest address of the first instruction.
+    pub address: u64,
+    /// Tesla and Fermi: guest address of the code segment.
+    pub segment: Option<u64>,
+    /// GCN: which words of user data the program may take for constants.
+    pub known_user_data: Vec<u8>,
 }
 
 impl Program {
@@ -79,6 +92,8 @@ pub struct Launch {
     pub tmpring_size: Option<u32>,
     /// Fermi: the launch writes nothing into c0[].
     pub c0_given: bool,
+    /// GCN: so many of the highest bits of an address are ignored.
+    pub ignored_address_bits: u32,
 }
 
 /// One entry of `[registers]`.
@@ -110,8 +125,13 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
             Some(found)
         }
     };
-    let file = t.need("file", "the name of the file with the code")?;
+    let in_memory = read_in_memory(t, isa, chip)?;
+    let file = match in_memory {
+        None => Some(t.need("file", "the name of the file with the code")?),
+        Some(_) => None,
+    };
     let raw = t.get("format").map(|v| v.word(&["auto", "raw"])).transpose()?.unwrap_or(0) == 1;
+    let raw = raw || in_memory.is_some();
     let kernel = t.get("kernel");
     if raw && let Some(kernel) = &kernel {
         return Err(kernel.error("raw code has no symbols; only a container has kernels"));
@@ -150,7 +170,7 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
         t.refuse(&["shared"], "given beside `rsrc2`, which says it")?;
     }
     t.finish()?;
-    let (file, code) = read_file(&file, files)?;
+    let (file, code) = file.map(|file| read_file(&file, files)).transpose()?.unwrap_or_default();
     if !raw && (code.starts_with(b"\x7fELF") || is_text_cubin(&code)) {
         t.refuse(
             &["base", "entry", "registers", "sgprs", "shared", "local", "rsrc1", "rsrc2"],
@@ -161,7 +181,50 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
         return Err(base.error(format!("is {first:#x}: {} bytes of code do not fit below 2^32", code.len())));
     }
     let base = first;
-    Ok(Program { isa, chip, file, code, raw, kernel, base, entry, registers, sgprs, shared, local, rsrc })
+    Ok(Program {
+        isa,
+        chip,
+        file,
+        code,
+        in_memory,
+        raw,
+        kernel,
+        base,
+        entry,
+        registers,
+        sgprs,
+        shared,
+        local,
+        rsrc,
+    })
+}
+
+/// `at` and what goes with it.
+fn read_in_memory(t: &Table<'_>, isa: Isa, chip: Option<Chip>) -> Result<Option<InMemory>> {
+    let Some(at) = t.get("at") else {
+        t.refuse(&["segment", "known_user_data"], "only for code in memory (`at`)")?;
+        return Ok(None);
+    };
+    t.refuse(
+        &["file", "format", "kernel", "base", "entry"],
+        "given beside `at`, which says where the code is",
+    )?;
+    if isa == Isa::Vp1 {
+        return Err(at.error("code of vp1 is not in memory"));
+    }
+    if chip.is_none() {
+        return Err(t.error_at("chip", "missing; code in memory does not say it"));
+    }
+    match isa {
+        Isa::Gcn => t.refuse(&["segment"], "gcn has no code segments")?,
+        _ => t.refuse(&["known_user_data"], &format!("{isa} has no user data"))?,
+    }
+    let address = at.u64()?;
+    let segment = t.get("segment").map(|v| v.u64()).transpose()?;
+    let known = t.get("known_user_data").map(|v| v.list("a list of numbers of words")).transpose()?;
+    let known = known.unwrap_or_default();
+    let known_user_data = known.iter().map(|v| Ok(v.u32(0, 31)? as u8)).collect::<Result<_>>()?;
+    Ok(Some(InMemory { address, segment, known_user_data }))
 }
 
 /// Name and content of a file named by a key.
@@ -192,6 +255,7 @@ pub(super) fn read_launch(
         user_data: Vec::new(),
         tmpring_size: None,
         c0_given: false,
+        ignored_address_bits: 0,
     };
     if !rules.has_grid {
         if let Some(t) = t {
@@ -217,8 +281,16 @@ pub(super) fn read_launch(
     let stages = program.isa.front_end().stages();
     let names: Vec<&str> = stages.iter().map(|stage| stage.name()).collect();
     let stage = t.get("type").map(|v| v.word(&names)).transpose()?.map_or(Stage::Compute, |n| stages[n]);
+    let ignored_address_bits = match isa {
+        Isa::Gcn => t.get("ignored_address_bits").map(|v| v.u32(0, 32)).transpose()?.unwrap_or(0),
+        _ => {
+            t.refuse(&["ignored_address_bits"], &format!("{isa} has no addresses of 64 bits"))?;
+            0
+        }
+    };
     if stage != Stage::Compute {
         launch.stage = stage;
+        launch.ignored_address_bits = ignored_address_bits;
         launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
         if let (Some((_, rsrc2)), Some(v)) = (program.rsrc, t.get("user_data")) {
             launch.user_data = user_data(&v, rsrc2, stage_words(program, rsrc2))?;
@@ -280,6 +352,7 @@ pub(super) fn read_launch(
         user_data,
         tmpring_size,
         c0_given,
+        ignored_address_bits,
     };
     Ok((launch, None))
 }

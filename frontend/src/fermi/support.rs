@@ -25,7 +25,10 @@ Where the documents do not say, this is chosen:
   of the clock. All warps are on multiprocessor 0.
 - Graphics: handles of vertices are their numbers, `al2p` adds, `interp sc` is `mul`, pixels have one sample, `$ydir` is 1.0, discarded lanes
   go on as helpers, and streams other than the first get nothing.
-- Textures: `texquery` of types tells the number of samples only, queries of samplers give 0.
+- Textures: `texquery` of types gives the header's shape, the first component's type and the number of samples; queries of samplers
+  give fields of the entry (filters, wrap modes and the border as they are, the ratio of anisotropy, levels of detail as floats), that of
+  a sample's position Direct3D's standard places from the pixel's centre on. `lbiasa` and `lloda` are `lbias` and `llod`.
+- Samples of a texture (`texfetch ms`) are texels of an image twice or four times as wide and as high, as Mesa's drivers lay them out.
 - Surfaces: the third coordinate counts 256 bytes; loads of GK104 do not convert. No document says what bits `suclamp`, `subfm`,
   `sueau` and `mad b32 sd` give: together they give the addresses that Mesa's programs need with its descriptors
   (`frontend/src/fermi/lift/surface_address.rs`).

@@ -31,7 +31,6 @@ const FORMATS: [(Format, &str); 18] = [
 
 /// Operations that are `illegal` when a program gets to them, by the beginnings of their names, and why.
 const NOT_RUN: &[(&[&str], &str)] = &[
-    (&["IMAGE_GATHER4H", "IMAGE_GATHER8H"], "no source says what they do"),
     (&["V_INTERP", "EXP"], "they belong to graphics programs, where they run"),
     (&["DS_ORDERED_COUNT"], "only a dispatch of a graphics queue numbers its waves"),
     (&["S_RFE"], "they belong to trap handlers"),
@@ -63,11 +62,16 @@ pub fn support_table() -> String {
     }
     out += "\nImages have one, two or three dimensions, or are arrays or cubes, linear or tiled as the chip's tables say (those of its driver, or \
             those of the launch). Loads, stores and atomics of linear ones are compiled; all else, sampling too, is done by a device. A \
-            resource is a `texture` fault if it has several samples a texel, is compressed (DCC, HTILE), or has a type, swizzle mode or \
+            resource is a `texture` fault if it is compressed (DCC, HTILE), or has a type, swizzle mode or \
             format that is not known. Levels are counted from `base_level` on to `last_level`, slices from `base_array` \
             on to the last one. Texels, slices and levels outside read as 0 and are not written. 5_9_9_9 can be stored, as \
-            OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. Anisotropic filters are \
-            isotropic ones here. \
+            OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. Anisotropic filters take \
+            several probes along the longer change of the coordinates (docs/design.md, \"Textures\"); thresholds and biases of anisotropy \
+            have no effect. Images with several samples a texel are loaded and stored by sample up to 1.2, in thin tiles; on 1.4, where \
+            no source says how samples lie, they are a `texture` fault. `image_gather4h` gives one component of four texels side by \
+            side, from the first texel of an `image_gather4` on, the `_pck` forms the bits of four or eight texels' elements; no \
+            source says where the row begins. A sampler's `force_degamma` gives unorms of 8 bits, and block compression 1 to 3 and 7, \
+            sRGB's curve. \
             GDS has 64 KiB for each launch, zero at its \
             start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch.\n\n\
             Where only some chips of a generation have an instruction, its row names them: one for each kind of chip.\n\n";

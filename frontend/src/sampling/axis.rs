@@ -1,6 +1,6 @@
 //! Texels and weights along one axis: [`warpjit_texture::sample`]'s, for all lanes.
 
-use warpjit_ir::{IntCC, Opcode, Scalar, Value};
+use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
 use warpjit_texture::sample::{Filter, Rounding, Wrap};
 
 use super::data::level;
@@ -25,15 +25,51 @@ pub(super) struct LevelData {
     pub size: [Value; 3],
 }
 
+/// A coordinate, finite, and either reduced or bounded.
+#[derive(Clone, Copy)]
+pub(super) enum Coordinate {
+    /// An f64, in textures or in texels.
+    Wide(Value),
+    /// An f32 from -1 to 1 of an axis along which the texture is repeated; where it is not reduced, that is below 0, the second holds.
+    Narrow(Value, Value),
+}
+
+/// 1.5 * 2^23: from 2^23 on an f32 has no fraction.
+const POINT: f32 = 12_582_912.0;
+
 /// Wraps that do not look farther than the coordinate says.
 fn comes_again(wrap: Wrap) -> bool {
     matches!(wrap, Wrap::Wrap | Wrap::Mirror)
 }
 
 impl Emit<'_> {
+    /// Whether positions along an axis can be computed in f32: then both factors and the product are exact, and so is all that the sum
+    /// rounds.
+    fn is_narrow(&self, axis: usize) -> bool {
+        let linear = self.key.mag[axis] == Filter::Linear && self.key.min[axis] == Filter::Linear;
+        self.fused && self.key.normalized && self.key.even[axis] && linear && !self.key.half_beyond
+    }
+
+    /// A coordinate for [`Emit::taps`].
+    pub fn coordinate(&mut self, axis: usize, bits: Value) -> Coordinate {
+        if !self.is_narrow(axis) {
+            return Coordinate::Wide(self.wide_coordinate(axis, bits));
+        }
+        let magnitude = self.and(bits, 0x7fff_ffff);
+        let infinity = self.int(0x7f80_0000);
+        let finite = self.icmp(IntCC::Slt, magnitude, infinity);
+        let bits = self.where_holds(finite, bits);
+        let c = self.float(bits);
+        let whole = self.b.ffloor(c);
+        let reduced = self.fsub(c, whole);
+        // Below 0 by less than 1 the difference would not be exact.
+        let first = self.b.f32(-1.0);
+        let before = self.fcmp(FloatCC::Eq, whole, first);
+        Coordinate::Narrow(self.b.select(before, c, reduced), before)
+    }
+
     /// A coordinate as an f64, in textures (or in texels): finite, and either reduced or bounded.
-    pub fn coordinate(&mut self, axis: usize, input: Input) -> Value {
-        let bits = self.input(input);
+    fn wide_coordinate(&mut self, axis: usize, bits: Value) -> Value {
         let magnitude = self.and(bits, 0x7fff_ffff);
         let infinity = self.int(0x7f80_0000);
         let finite = self.icmp(IntCC::Slt, magnitude, infinity);
@@ -76,7 +112,7 @@ impl Emit<'_> {
     pub fn taps(
         &mut self,
         axis: usize,
-        coordinate: Value,
+        coordinate: Coordinate,
         offset: [Input; 2],
         data: &LevelData,
         minified: Option<Value>,
@@ -105,7 +141,8 @@ impl Emit<'_> {
         }
     }
 
-    fn nearest(&mut self, axis: usize, coordinate: Value, offset: [Input; 2], data: &LevelData) -> Taps {
+    fn nearest(&mut self, axis: usize, coordinate: Coordinate, offset: [Input; 2], data: &LevelData) -> Taps {
+        let Coordinate::Wide(coordinate) = coordinate else { unreachable!("narrow ones are linear") };
         let (word, rounded) = match self.key.rounding {
             Rounding::Trunc => (level::TEXELS, false),
             Rounding::Rounded => (level::POSITIONS, true),
@@ -139,15 +176,36 @@ impl Emit<'_> {
         Taps { texels: [texel; 2], inside: [inside; 2], weight: None }
     }
 
-    fn linear(&mut self, axis: usize, coordinate: Value, offset: [Input; 2], data: &LevelData) -> Taps {
-        let positions = self.double(data.at, level::POSITIONS + 2 * axis as u32);
-        let at = self.fmul(coordinate, positions);
-        let half = self.b.f64(128.0);
+    /// The position of a linear filter in 1/256.
+    fn linear_position(&mut self, axis: usize, coordinate: Coordinate, data: &LevelData) -> Value {
+        match coordinate {
+            Coordinate::Wide(coordinate) => {
+                let positions = self.double(data.at, level::POSITIONS + 2 * axis as u32);
+                let at = self.fmul(coordinate, positions);
+                let half = self.b.f64(128.0);
+                let half_beyond = self.key.half_beyond && axis < 2;
+                // Its sum rounds.
+                let at = if half_beyond { self.fadd(at, half) } else { at };
+                let at = self.fsub(at, half);
+                self.round_even(at)
+            }
+            Coordinate::Narrow(coordinate, before) => {
+                let positions = self.shl(data.size[axis], 8);
+                let positions = self.float_of(positions);
+                let point = self.b.f32(POINT - 128.0);
+                let behind = self.fadd(point, positions);
+                let point = self.b.select(before, behind, point);
+                let sum = self.fma(coordinate, positions, point);
+                let (bits, point) = (self.bits(sum), self.b.f32(POINT));
+                let point = self.bits(point);
+                self.b.isub(bits, point)
+            }
+        }
+    }
+
+    fn linear(&mut self, axis: usize, coordinate: Coordinate, offset: [Input; 2], data: &LevelData) -> Taps {
         let half_beyond = self.key.half_beyond && axis < 2;
-        // Its sum rounds.
-        let at = if half_beyond { self.fadd(at, half) } else { at };
-        let at = self.fsub(at, half);
-        let mut q = self.round_even(at);
+        let mut q = self.linear_position(axis, coordinate, data);
         let offset = self.moves(offset);
         if let Some(offset) = offset {
             let offset = self.shl(offset, 8);
@@ -175,19 +233,29 @@ impl Emit<'_> {
         let (next, next_inside) = if wrap == Wrap::Wrap {
             // Behind the last comes the first.
             let next = self.b.iadd(texel, one);
+            if self.key.even[axis] {
+                let last = self.b.isub(data.size[axis], one);
+                let next = self.b.iand(next, last);
+                return self.weighted([texel, next], [None; 2], q);
+            }
             let before_end = self.icmp(IntCC::Slt, next, data.size[axis]);
             (self.where_holds(before_end, next), None)
         } else {
             let second = self.b.iadd(first, one);
             self.wrapped(axis, second, moved, data)
         };
+        self.weighted([texel, next], [inside, next_inside], q)
+    }
+
+    /// Texels of a linear filter at a position.
+    fn weighted(&mut self, texels: [Value; 2], inside: [Option<Value>; 2], q: Value) -> Taps {
         let part = self.and(q, 255);
         let zero = self.int(0);
         let none = self.icmp(IntCC::Eq, part, zero);
         let part = self.float_of(part);
         let unit = self.b.f32(1.0 / 256.0);
         let weight = self.fmul(part, unit);
-        Taps { texels: [texel, next], inside: [inside, next_inside], weight: Some((weight, none)) }
+        Taps { texels, inside, weight: Some((weight, none)) }
     }
 
     /// The sum of offsets, if there are some.
@@ -215,6 +283,8 @@ impl Emit<'_> {
             e.b.ixor(i, sign)
         };
         match wrap {
+            // Whatever the number is.
+            Wrap::Wrap if self.key.even[axis] => (self.b.iand(i, last), None),
             Wrap::Wrap => {
                 let i = if moved { self.remainder(axis, i, n, data) } else { i };
                 // From -1 to n.

@@ -3,12 +3,13 @@
 use warpjit_ir::function::{BlockCall, Imm, SlotInit, Terminator};
 use warpjit_ir::{Block, Builder, Form, Function, IntCC, Opcode, Scalar, Type, Value};
 use warpjit_texture::Kind;
+use warpjit_texture::sample::Mip;
 
 use super::data::head;
-use super::emit::Emit;
+use super::emit::{Emit, NAN};
 use super::filter::{Channels, Outcome, Sample, Texels};
 use super::key::StateKey;
-use super::lod::Selection;
+use super::lod::{Probes, Selection};
 use super::request::{Action, Input, Level, Request};
 
 /// Words of the mailbox that a request names.
@@ -39,7 +40,9 @@ pub(super) fn words(request: &Request) -> u32 {
 
 /// The code of a key: a function in mask form whose slots are the words of the mailbox. Const bank 0 has [`super::Data`], global memory
 /// is the image, from address 0 on. It may load texels for lanes that are not active: all that it can address is in the image.
-pub fn generate(key: &StateKey) -> Option<Function> {
+///
+/// `fused`: the host rounds a product and a sum at once in one instruction. Results are the same with and without.
+pub fn generate(key: &StateKey, fused: bool) -> Option<Function> {
     let lanes = u32::from(key.request.lanes);
     if !matches!(lanes, 32 | 64) {
         return None;
@@ -48,7 +51,7 @@ pub fn generate(key: &StateKey) -> Option<Function> {
     let slots: Vec<_> =
         (0..words(&key.request)).map(|n| func.add_slot(format!("w{n}"), Type::I32, SlotInit::Zero)).collect();
     let entry = func.add_block(0);
-    let mut emit = Emit { b: Builder::new(&mut func, entry), key, slots: &slots };
+    let mut emit = Emit { b: Builder::new(&mut func, entry), key, fused, slots: &slots };
     let channels = Channels::of(key);
     match key.request.action {
         Action::Sample => emit.sample(&channels),
@@ -141,28 +144,122 @@ impl Emit<'_> {
     /// What a sample has for all levels.
     fn prepared(&mut self) -> Sample {
         let request = self.key.request;
-        let at = (0..self.key.kind.axes()).map(|axis| self.coordinate(axis, request.at[axis])).collect();
+        let mut at = Vec::new();
+        for axis in 0..self.key.kind.axes() {
+            let bits = self.input(request.at[axis]);
+            at.push(self.coordinate(axis, bits));
+        }
         Sample { at, layer: self.layer(), reference: self.reference() }
     }
 
     fn sample(&mut self, channels: &Channels) {
-        let sample = self.prepared();
-        let selection = self.selection();
-        let zero = self.int(0);
-        let Some(Selection { level, weight, minified }) = selection else {
-            let data = self.level_data(zero);
-            let values = self.filtered(channels, &sample, &data, None);
-            return self.finish(channels, &values, None);
+        let (selection, probes) = self.selection().unzip();
+        let values = match probes.flatten() {
+            Some(probes) => self.probed(channels, selection.as_ref(), &probes),
+            None => {
+                let sample = self.prepared();
+                self.sampled(channels, &sample, selection.as_ref(), None)
+            }
         };
-        if self.key.mip == warpjit_texture::sample::Mip::None {
-            let data = self.level_data(zero);
-            let values = self.filtered(channels, &sample, &data, Some(minified));
-            return self.finish(channels, &values, None);
+        self.finish(channels, &values, None);
+    }
+
+    /// The means of several probes.
+    fn probed(&mut self, channels: &Channels, selection: Option<&Selection>, probes: &Probes) -> Texels {
+        let request = self.key.request;
+        let (layer, reference) = (self.layer(), self.reference());
+        let mut middle = Vec::new();
+        for axis in 0..self.key.kind.axes() {
+            let bits = self.input(request.at[axis]);
+            middle.push(self.float(bits));
         }
+        let (zero, one) = (self.int(0), self.int(1));
+        let alone = self.icmp(IntCC::Eq, probes.count, one);
+        let count = self.float_of(probes.count);
+        let twice = self.fadd(count, count);
         let active = self.active();
-        let (of, here) = self.begin_loop(level, active, channels.list.len());
+        let length = channels.list.len();
+        let (head, done) = (self.block(), self.block());
+        let number = self.b.func.add_param(head, Type::uniform(Scalar::I32));
+        let sums = self.params(head, length);
+        let means = self.params(done, length);
+        let none = self.b.f32(0.0);
+        let none = self.splat(none);
+        let mut args = vec![zero];
+        args.extend(vec![none; length]);
+        self.b.terminate(Terminator::Jump(BlockCall { block: head, args }));
+
+        self.b.switch_to(head);
+        let lanes_number = self.splat(number);
+        let odd = self.shl(lanes_number, 1);
+        let odd = self.b.iadd(odd, one);
+        let odd = self.float_of(odd);
+        let place = self.fsub(odd, count);
+        let place = self.fdiv(place, twice);
+        let mut at = Vec::new();
+        for (axis, (&middle, &along)) in middle.iter().zip(&probes.along).enumerate() {
+            let moved = self.fmul(along, place);
+            let moved = self.fadd(middle, moved);
+            let moved = self.b.select(alone, middle, moved);
+            let bits = self.bits(moved);
+            at.push(self.coordinate(axis, bits));
+        }
+        let there = self.icmp(IntCC::Slt, lanes_number, probes.count);
+        let lanes = self.b.iand(active, there);
+        let sample = Sample { at, layer, reference };
+        let values = self.sampled(channels, &sample, selection, Some(lanes));
+        let first = self.icmp(IntCC::Eq, lanes_number, zero);
+        let mut next = Vec::new();
+        for (&sum, &value) in sums.iter().zip(&values) {
+            let more = self.fadd(sum, value);
+            let more = self.b.select(first, value, more);
+            next.push(self.b.select(there, more, sum));
+        }
+        let number = self.b.iadd(number, one);
+        let lanes_number = self.splat(number);
+        let left = self.icmp(IntCC::Slt, lanes_number, probes.count);
+        let left = self.b.iand(active, left);
+        let mut args = vec![number];
+        args.extend(&next);
+        self.b.terminate(Terminator::BrAny {
+            mask: left,
+            taken: BlockCall { block: head, args },
+            next: BlockCall { block: done, args: next },
+        });
+        self.b.switch_to(done);
+        let mut results = Texels::new();
+        for &sum in &means {
+            let mean = self.fdiv(sum, count);
+            let mean = self.b.fcanon(mean, NAN);
+            results.push(self.b.select(alone, sum, mean));
+        }
+        results
+    }
+
+    /// The texels of the levels and with the filters that lanes have; `lanes`: of which some need none.
+    fn sampled(
+        &mut self,
+        channels: &Channels,
+        sample: &Sample,
+        selection: Option<&Selection>,
+        lanes: Option<Value>,
+    ) -> Texels {
+        let zero = self.int(0);
+        let Some(&Selection { level, weight, minified }) = selection else {
+            let data = self.level_data(zero);
+            return self.filtered(channels, sample, &data, None);
+        };
+        if self.key.mip == Mip::None {
+            let data = self.level_data(zero);
+            return self.filtered(channels, sample, &data, Some(minified));
+        }
+        let lanes = match lanes {
+            Some(lanes) => lanes,
+            None => self.active(),
+        };
+        let (of, here) = self.begin_loop(level, lanes, channels.list.len());
         let data = self.level_data(of.level);
-        let mut values = self.filtered(channels, &sample, &data, Some(minified));
+        let mut values = self.filtered(channels, sample, &data, Some(minified));
         if let Some(weight) = weight {
             let zero = self.int(0);
             let first_only = self.icmp(IntCC::Eq, weight, zero);
@@ -179,7 +276,7 @@ impl Emit<'_> {
             let one = self.int(1);
             let number = self.b.iadd(of.level, one);
             let data = self.level_data(number);
-            let next = self.filtered(channels, &sample, &data, Some(minified));
+            let next = self.filtered(channels, sample, &data, Some(minified));
             let weight = self.float_of(weight);
             let unit = self.b.f32(1.0 / 256.0);
             let weight = self.fmul(weight, unit);
@@ -191,14 +288,13 @@ impl Emit<'_> {
             self.b.switch_to(join);
             values = joined;
         }
-        let values = self.end_loop(of, here, &values);
-        self.finish(channels, &values, None);
+        self.end_loop(of, here, &values)
     }
 
     fn gather(&mut self, channels: &Channels) {
         let Action::Gather { component, .. } = self.key.request.action else { return };
         let sample = self.prepared();
-        let selection = self.selection();
+        let selection = self.selection().map(|(selection, _)| selection);
         let zero = self.int(0);
         let outcome = channels.outcomes[usize::from(component & 3)];
         let pick = |texels: Vec<Texels>| -> Texels {
@@ -207,7 +303,7 @@ impl Emit<'_> {
                 Outcome::Bits(_) => Texels::new(),
             }
         };
-        let values = match selection.filter(|_| self.key.mip != warpjit_texture::sample::Mip::None) {
+        let values = match selection.filter(|_| self.key.mip != Mip::None) {
             None => {
                 let data = self.level_data(zero);
                 pick(self.gathered(channels, &sample, &data))

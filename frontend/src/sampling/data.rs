@@ -27,8 +27,10 @@ pub(super) mod head {
     pub const SCALE: u32 = 12;
     /// Number of levels.
     pub const LEVELS: u32 = 15;
-    /// All.
-    pub const WORDS: u32 = 16;
+    /// The most probes.
+    pub const PROBES: u32 = 16;
+    /// All; even, so that what has two words is aligned.
+    pub const WORDS: u32 = 18;
 }
 
 /// Words of each level, behind those of all.
@@ -164,6 +166,7 @@ pub(super) fn data(key: &StateKey, view: &View, sampler: &Sampler) -> Option<Dat
         let n = if normalized { view.level_size(view.first_level)[axis] } else { 1 };
         words[head::SCALE as usize + axis] = (n as f32).to_bits();
     }
+    words[head::PROBES as usize] = sampler.max_anisotropy.clamp(1, 16).into();
     words[head::LEVELS as usize] = formulas.len() as u32;
     // A layer that the fetch of a view without such names is not there.
     let layer = key.request.layer != Input::None && key.request.action == Action::Fetch;

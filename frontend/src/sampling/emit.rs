@@ -13,6 +13,8 @@ pub(super) const NAN: u64 = 0x7fc0_0000;
 pub(super) struct Emit<'a> {
     pub b: Builder<'a>,
     pub key: &'a StateKey,
+    /// Products and sums that are rounded once are cheap.
+    pub fused: bool,
     /// A slot for each word of the mailbox.
     pub slots: &'a [Slot],
 }
@@ -86,6 +88,11 @@ impl Emit<'_> {
 
     pub fn fmul(&mut self, a: Value, b: Value) -> Value {
         self.b.float(Opcode::Fmul, &[a, b], false)
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.b.float(Opcode::Fma, &[a, b, c], false)
     }
 
     pub fn fdiv(&mut self, a: Value, b: Value) -> Value {

@@ -5,7 +5,7 @@ use warpjit_texture::format::{Number, Packing};
 use warpjit_texture::sample::Compare;
 use warpjit_texture::{Kind, Source};
 
-use super::axis::{LevelData, Taps};
+use super::axis::{Coordinate, LevelData, Taps};
 use super::data::{head, level};
 use super::emit::Emit;
 use super::key::{StateKey, has_slices};
@@ -362,8 +362,7 @@ impl Emit<'_> {
 
 /// What a sample has for all levels.
 pub(super) struct Sample {
-    /// Coordinates as f64s.
-    pub at: Vec<Value>,
+    pub at: Vec<Coordinate>,
     /// Layer of the image.
     pub layer: Option<Value>,
     pub reference: Option<Value>,

@@ -13,6 +13,8 @@ use super::request::{Action, Input, Level, Request};
 pub(super) const MOST_LEVELS: u32 = 16;
 /// The most texels along an axis, so that positions in 1/256 fit into 32 bits.
 const MOST_TEXELS: u32 = 1 << 14;
+/// The most texels of an axis whose positions are computed in f32.
+pub(super) const MOST_EVEN: u32 = 1 << 12;
 /// The most distances by which bits of a coordinate move.
 const MOST_SHIFTS: usize = 12;
 
@@ -52,9 +54,13 @@ pub struct StateKey {
     pub(super) ties: Ties,
     pub(super) rounding: Rounding,
     pub(super) normalized: bool,
+    /// Axes along which a texture is repeated and has a power of two texels in each level, [`MOST_EVEN`] at most.
+    pub(super) even: [bool; 3],
     /// Function, component, whether the reference is clamped.
     pub(super) compare: Option<(Compare, u8, bool)>,
     pub(super) border_sources: bool,
+    /// Samples may take several probes.
+    pub(super) probes: bool,
     /// A gather begins half a texel beyond a linear filter's first.
     pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
@@ -221,14 +227,26 @@ impl StateKey {
             ties: Ties::Down,
             rounding: Rounding::Trunc,
             normalized,
+            even: [false; 3],
             compare: None,
             border_sources: sampler.border_sources,
+            probes: false,
             half_beyond: false,
             parts,
             mixed,
         };
         key.set_filters(sampler, integer, formulas.len() > 1);
         key.set_results(sampler);
+        if !fetch {
+            let first = view.level_size(view.first_level);
+            // Sizes are halved, so that all levels have powers of two if the first one has.
+            key.even = std::array::from_fn(|axis| {
+                axis < axes
+                    && wrap[axis] == Wrap::Wrap
+                    && first[axis].is_power_of_two()
+                    && first[axis] <= MOST_EVEN
+            });
+        }
         Some(key)
     }
 
@@ -251,6 +269,8 @@ impl StateKey {
                 return;
             }
             Action::Sample => {
+                self.probes =
+                    sampler.max_anisotropy > 1 && !integer && matches!(self.request.level, Level::Changes(_));
                 self.mag = cut(along(sampler.mag));
                 self.min = if lowest { self.mag } else { cut(along(sampler.min)) };
                 self.mip = match sampler.mip {
@@ -273,7 +293,7 @@ impl StateKey {
         let nearest = self.mag.contains(&Filter::Nearest) || self.min.contains(&Filter::Nearest);
         self.rounding = if nearest { sampler.nearest } else { Rounding::Trunc };
         self.ties = if self.mip == Mip::Nearest { sampler.mip_ties } else { Ties::Down };
-        if self.mip == Mip::None && self.mag == self.min {
+        if self.mip == Mip::None && self.mag == self.min && !self.probes {
             // Whatever the level of detail is.
             self.request.level = Level::Lowest;
             (self.request.bias, self.request.clamp) = (Input::None, Input::None);

@@ -1,7 +1,7 @@
 //! Levels of detail: [`warpjit_texture::sample`]'s, for all lanes.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value, WordTable};
-use warpjit_texture::sample::{LOG2, Mip, Ties};
+use warpjit_texture::sample::{LOG2, Mip, PROBES_LOG2, Ties};
 
 use super::data::head;
 use super::emit::Emit;
@@ -11,6 +11,16 @@ use super::request::{Input, Level};
 const LIMIT: i32 = 1 << 23;
 
 static LOGARITHMS: WordTable = WordTable::new("texture.log2", &LOG2);
+
+static OF_PROBES: WordTable = WordTable::new("texture.probes", &PROBES_LOG2);
+
+/// Several probes of each lane.
+pub(super) struct Probes {
+    /// How many there are.
+    pub count: Value,
+    /// The change of each coordinate that they are spread along, f32.
+    pub along: Vec<Value>,
+}
 
 /// Levels and filters of the lanes.
 pub(super) struct Selection {
@@ -60,14 +70,22 @@ impl Emit<'_> {
         self.b.select(large, highest, log)
     }
 
-    /// That of changes of coordinates.
-    fn of_changes(&mut self, changes: [[Input; 3]; 2]) -> Value {
+    /// That of changes of coordinates, and the probes, if there may be several.
+    fn of_changes(&mut self, changes: [[Input; 3]; 2]) -> (Value, Option<Probes>) {
         let axes = self.key.kind.axes();
-        let squares = changes.map(|change| {
+        let changes: [Vec<Value>; 2] = changes.map(|change| {
+            change
+                .into_iter()
+                .take(axes)
+                .map(|input| {
+                    let bits = self.input(input);
+                    self.float(bits)
+                })
+                .collect()
+        });
+        let squares = changes.each_ref().map(|change| {
             let mut sum = None;
-            for (k, input) in change.into_iter().enumerate().take(axes) {
-                let bits = self.input(input);
-                let change = self.float(bits);
+            for (k, &change) in change.iter().enumerate() {
                 let scale = self.head(head::SCALE + k as u32);
                 let scale = self.float(scale);
                 let texels = self.fmul(change, scale);
@@ -85,12 +103,31 @@ impl Emit<'_> {
         let log = self.log2_128(most);
         let nan = self.fcmp(FloatCC::Uno, x, y);
         let lowest = self.int(-LIMIT);
-        self.b.select(nan, lowest, log)
+        if !self.key.probes {
+            return (self.b.select(nan, lowest, log), None);
+        }
+        let short = self.b.select(more, x, y);
+        let (unit, one) = (self.b.f32(1.0), self.int(1));
+        let long_enough = self.fcmp(FloatCC::Gt, short, unit);
+        let short = self.b.select(long_enough, short, unit);
+        let ratio = self.fdiv(most, short);
+        let root = self.b.float(Opcode::Fsqrt, &[ratio], false);
+        let times = self.b.fceil(root);
+        let times = self.b.convert(Opcode::FcvtToSint, times, Scalar::I32);
+        let most_probes = self.head(head::PROBES);
+        let count = self.clamp(times, one, most_probes);
+        let count = self.b.select(nan, one, count);
+        let index = self.b.isub(count, one);
+        let less = self.b.lookup(&OF_PROBES, index);
+        let log = self.b.isub(log, less);
+        let along = changes[0].iter().zip(&changes[1]).map(|(&x, &y)| self.b.select(more, y, x)).collect();
+        (self.b.select(nan, lowest, log), Some(Probes { count, along }))
     }
 
-    /// The level of detail after clamps, but not to the view's levels; `None`: the lowest.
-    fn clamped(&mut self) -> Option<Value> {
+    /// The level of detail after clamps, but not to the view's levels; `None`: the lowest. Also probes, if there may be several.
+    fn clamped(&mut self) -> Option<(Value, Option<Probes>)> {
         let request = &self.key.request;
+        let mut probes = None;
         let mut lod = match request.level {
             Level::Lowest => return None,
             Level::Given(input) => {
@@ -98,7 +135,11 @@ impl Emit<'_> {
                 let float = self.float(bits);
                 self.fixed(float, -LIMIT)
             }
-            Level::Changes(changes) => self.of_changes(changes),
+            Level::Changes(changes) => {
+                let (lod, of_lanes) = self.of_changes(changes);
+                probes = of_lanes;
+                lod
+            }
         };
         if request.bias != Input::None {
             let bits = self.input(request.bias);
@@ -119,12 +160,12 @@ impl Emit<'_> {
             clamped = self.b.smax(clamped, clamp);
         }
         let lowest = self.head(head::LOWEST);
-        Some(self.b.smax(clamped, lowest))
+        Some((self.b.smax(clamped, lowest), probes))
     }
 
     /// Levels and filters; `None`: the first level, magnified.
-    pub fn selection(&mut self) -> Option<Selection> {
-        let clamped = self.clamped()?;
+    pub fn selection(&mut self) -> Option<(Selection, Option<Probes>)> {
+        let (clamped, probes) = self.clamped()?;
         let zero = self.int(0);
         let minified = self.icmp(IntCC::Sgt, clamped, zero);
         let last = self.head(head::LAST);
@@ -141,6 +182,6 @@ impl Emit<'_> {
             }
             Mip::Linear => (self.shr(used, 8), Some(self.and(used, 255))),
         };
-        Some(Selection { level, weight, minified })
+        Some((Selection { level, weight, minified }, probes))
     }
 }

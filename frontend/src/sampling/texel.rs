@@ -259,6 +259,11 @@ impl Emit<'_> {
         let (high, low) = unorm8_factors();
         let n = self.float_of(n);
         let (high, low) = (self.b.f32(high), self.b.f32(low));
+        if self.fused {
+            // The first product is exact, so that it need not be rounded by itself.
+            let low = self.fmul(n, low);
+            return self.fma(n, high, low);
+        }
         let (high, low) = (self.fmul(n, high), self.fmul(n, low));
         self.fadd(high, low)
     }
@@ -279,6 +284,7 @@ mod tests {
         for n in 0..256u16 {
             let n = f32::from(n);
             assert_eq!((n * high + n * low).to_bits(), (n / 255.0).to_bits(), "{n}");
+            assert_eq!(n.mul_add(high, n * low).to_bits(), (n / 255.0).to_bits(), "{n}");
         }
     }
 }

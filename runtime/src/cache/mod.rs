@@ -7,8 +7,6 @@
 //! then renamed, so that other processes see a complete file or none. If the folder exceeds its size limit, the least recently
 //! used files are removed.
 
-pub(crate) mod bytes;
-pub(crate) mod digest;
 #[cfg(feature = "cache")]
 mod store;
 

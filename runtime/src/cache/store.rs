@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, renameat, statat, unlinkat};
 
 use super::CacheConfig;
-use super::bytes::{Reader, Writer};
-use super::digest::{self, checksum};
+use crate::bytes::{Reader, Writer};
+use crate::digest::{self, checksum};
 
 /// First bytes of a file.
 const MAGIC: u64 = u64::from_le_bytes(*b"warpjit\x02");

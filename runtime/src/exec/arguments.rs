@@ -4,10 +4,10 @@ use super::{
     Bank, CONST_BANKS, CONST_BYTES, HeaderField, Locks, Needs, Plan, SLACK_BYTES, check_axes,
     depends_on_block, product,
 };
+use crate::memory::window_access;
 use crate::{ConstPart, Error};
 use std::ops::Range;
 use std::sync::Arc;
-use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, SlotInit, Space};
 
 /// Words of a warp's frame that hold a word of user data at the start.
@@ -186,7 +186,7 @@ impl Plan {
         if end > CONST_BYTES {
             return bad(format!("{end} bytes, largest is {CONST_BYTES}"));
         }
-        if number == windows::BANK && self.windows.words().is_some() {
+        if number == window_access::BANK && self.windows.words().is_some() {
             return bad("describes the windows of this launch".into());
         }
         let mut args = Vec::new();

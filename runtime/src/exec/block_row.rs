@@ -6,9 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use warpjit_backend::LINE_BYTES;
 use warpjit_backend::RowWarp;
+use warpjit_ir::interp::CacheAligned;
 use warpjit_ir::interp::Frame;
-use warpjit_ir::lines::Lines;
 
 use super::block::{InLaunch, RunningBlock, Turn};
 use super::jit::{BlockLook, Compiled, RowFlow};
@@ -25,7 +26,7 @@ pub struct RowRunner {
     firsts: Vec<Frame>,
     warps: Vec<RowWarp>,
     /// Initial shared memory, if the code copies it for each block.
-    shared: Lines<u8>,
+    shared: CacheAligned<u8>,
 }
 
 /// The result of running a grid row.
@@ -82,7 +83,7 @@ impl RowRunner {
         let size = if code.copies_shared() { known.shared_with_slack().len() } else { 0 };
         let mut block = block.take()?;
         let warps = block.row_warps(plan, &firsts);
-        let shared = Lines::new(size, tiers.start().shared_line);
+        let shared = CacheAligned::new(size, tiers.start().shared_line, LINE_BYTES);
         Some(RowRunner { code, others: (!is_own).then_some(versions), block, firsts, warps, shared })
     }
 

@@ -2,11 +2,12 @@
 
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
+use crate::memory::window_access;
 use std::any::Any;
+use warpjit_backend::LINE_BYTES;
 use warpjit_ir::device::ServeAt;
+use warpjit_ir::interp::CacheAligned;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
-use warpjit_ir::lines::{LINE_BYTES, Lines};
-use warpjit_ir::passes::windows;
 use warpjit_ir::{AtomicOp, DeviceAccess, DeviceCall, DeviceFault, DeviceSite, Space, TextureTables};
 
 /// Shared memory of a block with its locks (G200: one lock a word).
@@ -14,7 +15,7 @@ use warpjit_ir::{AtomicOp, DeviceAccess, DeviceCall, DeviceFault, DeviceSite, Sp
 pub struct Shared {
     /// Contents, then at least [`SLACK_BYTES`] up to a multiple of [`LINE_BYTES`]. Grid-row code copies initial
     /// contents in units of [`LINE_BYTES`].
-    bytes: Lines<u8>,
+    bytes: CacheAligned<u8>,
     size: usize,
     /// One bit for each 32-bit word.
     locks: Vec<u64>,
@@ -25,7 +26,7 @@ impl Shared {
     pub fn new(plan: &Plan, line: usize) -> Self {
         let size = plan.shared.len();
         let bytes = (size + SLACK_BYTES).next_multiple_of(LINE_BYTES);
-        Shared { bytes: Lines::new(bytes, line), size, locks: vec![0; size.div_ceil(256)] }
+        Shared { bytes: CacheAligned::new(bytes, line, LINE_BYTES), size, locks: vec![0; size.div_ceil(256)] }
     }
 
     /// Restores the initial contents for a block and frees all locks.
@@ -76,7 +77,7 @@ pub type Word = [u8; 4];
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
 pub struct Local {
-    bytes: Lines<u8>,
+    bytes: CacheAligned<u8>,
     lanes: usize,
     size: usize,
 }
@@ -87,7 +88,7 @@ impl Local {
         let size = if used { plan.local_bytes as usize } else { 0 };
         let lanes = plan.lanes as usize;
         let bytes = size.next_multiple_of(4) * lanes + SLACK_BYTES;
-        Local { bytes: Lines::new(bytes, 0), lanes, size }
+        Local { bytes: CacheAligned::new(bytes, 0, LINE_BYTES), lanes, size }
     }
 
     /// Makes all of it zero.
@@ -184,7 +185,7 @@ impl Rights<'_> {
     /// in the address space behind a window, as compiled code makes it.
     pub fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
         let place = match space {
-            Space::Global(_) if windows::through(space).is_some() => address,
+            Space::Global(_) if window_access::through(space).is_some() => address,
             Space::Global(window) => match self.plan.windows.translate(window, address, bytes) {
                 Some(place) => place,
                 None => return Some(address),

@@ -4,9 +4,10 @@
 //! exist are in the queue, and those that have not started are known by their indices. That is the state of the launch, with
 //! what it provides to the guest: locks of words of global memory, and memory segments.
 //!
-//! Launches that may be paused run code that leaves regions within bounded time ([`crate::program::Variant::bounded`]).
+//! Launches that may be paused run code that leaves regions within bounded time ([`crate::variant::Variant::bounded`]).
 
-use super::super::block::{BlockState, Portable, RunningBlock};
+use super::super::block::{Portable, RunningBlock};
+use super::super::launch_state::LaunchState;
 use super::super::tiers::Watch;
 use super::super::ways::Way;
 use super::{OfBlock, Scheduler};
@@ -15,47 +16,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use warpjit_ir::Function;
-
-/// The state of a launch between regions.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LaunchState {
-    /// The blocks that have started and not ended. Those that have waited longest come first.
-    pub blocks: Vec<BlockState>,
-    /// The indices of those that have not started, in order.
-    pub unstarted: Vec<Range<u64>>,
-    /// Words of global memory that are locked.
-    pub locks: Vec<u64>,
-    /// Contents of the segments that the launch provides for all blocks.
-    pub segments: Vec<u8>,
-}
-
-impl LaunchState {
-    /// Blocks that have not ended.
-    pub fn blocks_left(&self) -> u64 {
-        let unstarted = self.unstarted.iter().map(|range| range.end.saturating_sub(range.start));
-        unstarted.fold(self.blocks.len() as u64, u64::saturating_add)
-    }
-
-    /// The number of places that the blocks need at least.
-    pub fn places(&self) -> u32 {
-        self.blocks
-            .iter()
-            .filter_map(|block| block.place)
-            .map(|place| place.saturating_add(1))
-            .max()
-            .unwrap_or(0)
-    }
-
-    /// Whether each block of the launch is here at most once, and no others.
-    fn is_sound(&self, all: &Range<u64>) -> bool {
-        let mut ranges = self.unstarted.clone();
-        ranges.extend(self.blocks.iter().map(|block| block.index..block.index.saturating_add(1)));
-        ranges.sort_unstable_by_key(|range| range.start);
-        ranges.iter().all(|range| all.start <= range.start && range.start < range.end && range.end <= all.end)
-            && ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
-            && self.unstarted.is_sorted_by_key(|range| range.start)
-    }
-}
 
 /// Most blocks that a thread takes at a time of those that were left.
 const MOST_AT_A_TIME: u64 = 64;
@@ -113,11 +73,17 @@ impl<'a> Scheduler<'a> {
 
     /// Gives back blocks that a thread has claimed and not started.
     pub(super) fn give_up(&self, blocks: Range<u64>) {
-        if blocks.is_empty() {
+        self.give_up_all(&[blocks]);
+    }
+
+    /// The same for several ranges.
+    fn give_up_all(&self, ranges: &[Range<u64>]) {
+        let mut list = self.left.list();
+        let had = list.len();
+        list.extend(ranges.iter().filter(|range| !range.is_empty()).cloned());
+        if list.len() == had {
             return;
         }
-        let mut list = self.left.list();
-        list.push(blocks);
         list.sort_unstable_by_key(|range| range.start);
         self.has_left.store(true, Ordering::Relaxed);
     }
@@ -255,7 +221,7 @@ impl<'a> Scheduler<'a> {
             plan.locks.take(word);
         }
         this.start_no_more();
-        state.unstarted.iter().for_each(|range| this.give_up(range.clone()));
+        this.give_up_all(&state.unstarted);
         let all = plan.blocks.end - plan.blocks.start;
         drop(means);
         self.done_before = all.saturating_sub(state.blocks_left());

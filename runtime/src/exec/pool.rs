@@ -12,9 +12,9 @@
 //! wait for them.
 
 use super::cpus::{self, Sleeper, Taken};
+use super::lanes::{Lanes, QUANTUM, Served, Timer, TimerKey};
 use crate::Idle;
 use crate::fork::{self, PerProcess};
-use crate::queue::{Lanes, QUANTUM, Timer};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -68,9 +68,16 @@ struct Queue {
     closed: bool,
 }
 
+/// See [`Pool`].
+#[derive(Clone, Copy, Default)]
+struct Settings {
+    idle: Idle,
+    threads: usize,
+}
+
 #[derive(Default)]
 struct Shared {
-    idle: OnceLock<Idle>,
+    settings: OnceLock<Settings>,
     queue: Mutex<Queue>,
     /// Set if the queue may have jobs or is closed. Polled without the lock.
     stirred: AtomicBool,
@@ -117,7 +124,7 @@ impl Pool {
 
     fn shared(&self) -> &Arc<Shared> {
         let shared = self.shared.get();
-        shared.idle.get_or_init(|| self.idle);
+        shared.settings.get_or_init(|| Settings { idle: self.idle, threads: self.threads });
         shared
     }
 
@@ -131,20 +138,15 @@ impl Pool {
         let shared = self.shared();
         let mut queue = lock(&shared.queue);
         let result = change(&mut queue.lanes);
-        if !queue.lanes.have_work() && !queue.lanes.have_timers() {
-            return result;
-        }
-        shared.stirred.store(true, Ordering::Release);
-        let sleeps = !queue.asleep.is_empty() || queue.guests > 0;
-        let starts = !sleeps && queue.threads < self.threads && self.idle != Idle::Embedder;
-        queue.threads += usize::from(starts);
-        drop(queue);
-        if sleeps {
-            shared.wake.notify_one();
-        } else if starts && !start_helper(shared) {
-            lock(&shared.queue).threads -= 1;
+        if queue.lanes.have_work() || queue.lanes.have_timers() {
+            call_another(shared, queue);
         }
         result
+    }
+
+    /// Forgets what was to be done at a time.
+    pub fn forget(&self, timer: TimerKey) {
+        lock(&self.shared().queue).lanes.forget(timer);
     }
 
     /// Works on this thread for as long as `until` says: helps launches and serves queues. Sleeps while there is nothing to do. Ends early
@@ -276,6 +278,21 @@ impl Drop for Pool {
     }
 }
 
+/// Wakes a thread that sleeps, or starts one if there may be more for queues.
+fn call_another(shared: &Arc<Shared>, mut queue: MutexGuard<'_, Queue>) {
+    shared.stirred.store(true, Ordering::Release);
+    let sleeps = !queue.asleep.is_empty() || queue.guests > 0;
+    let settings = shared.settings.get().copied().unwrap_or_default();
+    let starts = !sleeps && queue.threads < settings.threads && settings.idle != Idle::Embedder;
+    queue.threads += usize::from(starts);
+    drop(queue);
+    if sleeps {
+        shared.wake.notify_one();
+    } else if starts && !start_helper(shared) {
+        lock(&shared.queue).threads -= 1;
+    }
+}
+
 /// Starts a thread, if the system has one.
 fn start_helper(shared: &Arc<Shared>) -> bool {
     let own = shared.clone();
@@ -295,7 +312,7 @@ impl Drop for AtWork {
 /// Something to do.
 enum Task {
     Help(Job),
-    Serve(Arc<crate::queue::QueueState>),
+    Serve(Arc<dyn Served>),
     Timer(Timer),
 }
 
@@ -313,7 +330,7 @@ fn next_task(queue: &mut Queue) -> Option<Task> {
 }
 
 /// Does it. Returns whether this process still has the pool: the embedder's function may have forked.
-fn run_task(shared: &Shared, task: Task, until: Instant, process: u64) -> bool {
+fn run_task(shared: &Arc<Shared>, task: Task, until: Instant, process: u64) -> bool {
     match task {
         Task::Help(job) => {
             lock(&job.launch.cpus).add_this_thread();
@@ -332,17 +349,18 @@ fn run_task(shared: &Shared, task: Task, until: Instant, process: u64) -> bool {
         }
         Task::Serve(served) => {
             let start = Instant::now();
-            served.serve(until.min(start + QUANTUM));
+            let queue = lock(&shared.queue);
+            // What is left is for others, each of which calls the next.
+            if queue.lanes.have_work() {
+                call_another(shared, queue);
+            } else {
+                drop(queue);
+            }
+            served.clone().serve(until.min(start + QUANTUM));
             if process != fork::generation() {
                 return false;
             }
-            let mut queue = lock(&shared.queue);
-            queue.lanes.served(&served, start.elapsed());
-            let more = queue.lanes.have_work() && !queue.asleep.is_empty();
-            drop(queue);
-            if more {
-                shared.wake.notify_one();
-            }
+            lock(&shared.queue).lanes.served(&served, start.elapsed());
         }
         Task::Timer(timer) => {
             timer.fire(&mut |served| {
@@ -368,10 +386,10 @@ fn look_out_for(time: Duration, is_there: impl Fn() -> bool) {
 }
 
 /// The main loop of a helper.
-fn help(shared: &Shared) {
+fn help(shared: &Arc<Shared>) {
     let process = fork::generation();
     AT_WORK.set(true);
-    let idle = shared.idle.get().copied().unwrap_or_default();
+    let idle = shared.settings.get().copied().unwrap_or_default().idle;
     let mut worked = None;
     loop {
         let mut queue = lock(&shared.queue);

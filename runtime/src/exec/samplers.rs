@@ -49,9 +49,10 @@ pub struct Sampler {
 impl Sampler {
     /// Compiles the code of a state, with so many vectors of four lanes side by side; `None` if that is impossible.
     pub fn new(key: &StateKey, level: HostLevel, groups: u8) -> Option<Sampler> {
-        let mut func = generate(key)?;
+        let target = Target::host(level.into()).ok()?;
+        let mut func = generate(key, target.has_fma())?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
-        let mut options = Options::new(Target::host(level.into()).ok()?);
+        let mut options = Options::new(target);
         options.groups = groups;
         options.open_loads = true;
         options.most_stack_bytes = STACK_BYTES;

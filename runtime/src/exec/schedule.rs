@@ -11,14 +11,15 @@
 use super::background::Background;
 use super::block::{BlockFault, InLaunch, RunningBlock, Turn};
 use super::block_row::{self, NextBlock, RowRunner};
+use super::launch_state::LaunchState;
 use super::pool::Pool;
+use super::samples::Sampler;
 use super::setup::Plan;
 use super::stock::Stock;
 use super::stop::Stop;
 use super::tiers::{Counts, Kept, Patience, Stepper, StepperParts, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
-use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress, SaveToken};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -29,7 +30,6 @@ use warpjit_ir::Function;
 #[path = "pausing.rs"]
 mod pausing;
 
-pub use pausing::LaunchState;
 use pausing::{Left, Paused};
 
 /// Most blocks suspended at a time. No chip has more resident blocks.

@@ -9,7 +9,7 @@
 //! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
 use super::setup::Needs;
-use crate::cache::digest::{BYTES, Digest};
+use crate::digest::{BYTES, Digest};
 use crate::memory::{Lease, Leased};
 use crate::{Access, Error, Memory};
 use std::hash::{Hash, Hasher};

@@ -5,6 +5,7 @@ use super::parts::{Part, parts};
 use super::samplers::Samplers;
 use super::segments::Segments;
 use crate::memory::window::Windows;
+use crate::memory::window_access;
 use crate::stage::StageRun;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
@@ -12,7 +13,6 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
-use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space, TextureTables};
 
 #[path = "arguments.rs"]
@@ -382,7 +382,7 @@ impl Plan {
         }
         plan.shared[..launch.shared.len()].copy_from_slice(&launch.shared);
         if let Some(words) = plan.windows.words() {
-            banks[usize::from(windows::BANK)] = words;
+            banks[usize::from(window_access::BANK)] = words;
         }
         plan.consts = banks.into_iter().map(Bank::new).collect();
         if let [part] = &plan.parts[..] {
@@ -537,9 +537,6 @@ fn last_block(launch: &Launch) -> Result<[u32; 3], Error> {
 
 /// Checks that the launch gives no more user data than the program takes.
 fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
-    if launch.user_data.is_empty() {
-        return Ok(Vec::new());
-    }
     let numbers = function.slots.iter().filter_map(|slot| match slot.init {
         SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
         _ => None,
@@ -558,7 +555,11 @@ fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<
             )));
         }
     }
-    Ok(launch.user_data.clone())
+    let mut words = launch.user_data.clone();
+    // A word that the program was loaded for and the launch does not give has that value all the same.
+    let known = needs.known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+    extend_user_data(needs, &mut words, 0, known.max().unwrap_or(0));
+    Ok(words)
 }
 
 /// The first `count` lanes.

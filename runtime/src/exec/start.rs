@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use warpjit_ir::lines::LINE_BYTES;
+use warpjit_backend::LINE_BYTES;
 use warpjit_ir::regions::liveness::SlotLiveness;
 use warpjit_ir::{Block, Builtin, Function, Imm, Meter, Opcode, Slot, SlotInit, Space, Stopped, Terminator};
 

@@ -8,25 +8,27 @@ use super::carried;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
+use super::limits::Limits;
 use super::memory::{Device, Rights, View};
+use super::samples::RawSamples;
 use super::setup::Plan;
 use super::start::Start;
 use super::trails::Trails;
 use super::ways::Choice;
 use crate::cache::CacheConfig;
-use crate::profile::RawSamples;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault, Suspender};
-use crate::{Budget, CancelToken, Config, Error, Listings, Memory, Observe, Tier};
+use crate::{CancelToken, Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use warpjit_backend::LINE_BYTES;
 use warpjit_backend::{Context, LaneTranslation, RowWarp, Translator};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, DeviceCall, DeviceFault, Function, Scalar, Slot, Terminator};
@@ -101,26 +103,6 @@ impl Counts {
     }
 }
 
-/// Limits for compiling, and a token that cancels it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits<'a> {
-    /// For all regions of a kernel together.
-    pub budget: Budget,
-    /// The token of the launch that waits for the code.
-    pub cancel: Option<&'a CancelToken>,
-}
-
-impl Limits<'_> {
-    /// A meter for work that begins now; `before` has been spent already.
-    pub fn meter(&self, before: Spent) -> Meter {
-        let meter = Meter::new(Task::Compiling, self.budget, before);
-        match self.cancel {
-            Some(cancel) => meter.cancelled_by(cancel.flag()),
-            None => meter,
-        }
-    }
-}
-
 impl Tiers {
     /// Prepares a kernel.
     pub fn new(
@@ -133,7 +115,8 @@ impl Tiers {
         let meter = limits.meter(Spent::default());
         let kernel = Arc::new(Kernel::within(function, variant.region_options(), facts.read_only(), &meter)?);
         meter.stage("making it ready for the interpreter")?;
-        let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
+        let mut code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
+        code.align_frames(LINE_BYTES);
         let (offsets, _) = kernel.func.frame_layout();
         let start = Start::new(&kernel.func, variant.keep_registers, &meter)?;
         let spent = meter.spent();

@@ -33,6 +33,7 @@ static LIST: AtomicPtr<Tracked> = AtomicPtr::new(ptr::null_mut());
 impl Tracked {
     /// An entry for host addresses with the flags of their pages, which live until [`Tracked::end`].
     pub fn new(start: usize, end: usize, pages: &[AtomicU8]) -> &'static Tracked {
+        crate::vm::mend_stores_with(write_to_clean);
         // One that has ended is used again, or a new one is added.
         let free = entries()
             .find(|entry| entry.start.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok());
@@ -99,7 +100,7 @@ fn entries() -> impl Iterator<Item = &'static Tracked> {
 
 /// Called by the signal handler for a fault at a host address: `true` if it was a store to a clean page, which can be
 /// written now, so the instruction shall be executed again. Async-signal-safe.
-pub(crate) fn write_to_clean(address: usize) -> bool {
+pub(super) fn write_to_clean(address: usize) -> bool {
     let holds = |entry: &&Tracked| {
         let start = entry.start.load(Ordering::Acquire);
         start > 1 && address >= start && address < entry.end.load(Ordering::Acquire)

@@ -33,9 +33,11 @@ mod space;
 mod special;
 mod update;
 pub(crate) mod window;
+pub mod window_access;
 
 pub use access::Denied;
-pub(crate) use dirty::write_to_clean;
+#[cfg(test)]
+use dirty::write_to_clean;
 pub use options::MemoryOptions;
 pub(crate) use parked::{Lease, Leased};
 pub use reservation::{GUARD_BYTES, WINDOW_BYTES};

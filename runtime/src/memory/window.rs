@@ -1,8 +1,8 @@
 //! Windows to global memory (Tesla's g0[] to g15[]): translates a window's addresses to addresses in the guest's address space,
 //! and back.
 
+use super::window_access::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 use std::hash::{Hash, Hasher};
-use warpjit_ir::passes::windows::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 
 use crate::{Error, GlobalMode, GlobalSpace};
 

@@ -3,7 +3,7 @@
 use super::Template;
 use crate::exec::setup::Plan;
 use crate::exec::{Outcome, Scheduler, Stop, Tiers, Watch};
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{CancelToken, Memory};
 use std::sync::Arc;
 use std::time::Instant;

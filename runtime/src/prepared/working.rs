@@ -12,7 +12,7 @@ use crate::exec::{
 };
 use crate::fork::Section;
 use crate::memory::Held;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -661,7 +661,7 @@ impl Working {
         let observe = engine.config().observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile = Some(Box::new(crate::profile::profile(
+            report.profile = Some(Box::new(crate::profiling::profile(
                 program,
                 tiers,
                 &counts.samples,

@@ -5,9 +5,10 @@
 //! blocks, or two slices of a block, and goes on when the queue's turn comes again. So queues run side by side even on
 //! one thread, and a launch may wait for another queue's.
 
-mod lanes;
 mod slot;
 mod state;
+#[cfg(all(test, feature = "tesla"))]
+mod tests;
 
 use crate::prepared::{Prepared, Template};
 use crate::stage::OwnedBatch;
@@ -17,10 +18,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use lanes::Priority;
+pub use crate::exec::lanes::Priority;
 pub use slot::{Completion, Ticket};
 
-pub(crate) use lanes::{Lanes, QUANTUM, Timer};
 pub(crate) use state::QueueState;
 
 use crate::fork::PerProcess;
@@ -53,17 +53,12 @@ impl QueueOptions {
     pub fn new() -> Self {
         Self::default()
     }
+}
 
-    /// Sets the priority.
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = priority;
-        self
-    }
-
-    /// Sets what becomes of work when the queue is dropped.
-    pub fn on_drop(mut self, on_drop: OnDrop) -> Self {
-        self.on_drop = on_drop;
-        self
+crate::setters::setters! {
+    QueueOptions {
+        priority: Priority,
+        on_drop: OnDrop,
     }
 }
 
@@ -202,9 +197,11 @@ impl Queue {
     }
 
     /// Waits until all that has been submitted is done. Panics of callbacks stay with their tickets.
+    ///
+    /// In a callback it does not wait for other callbacks: two of one queue might wait for each other.
     pub fn finish(&self) {
         while let Some(slot) = self.state().unfinished() {
-            Ticket(slot).settle(None);
+            Ticket(slot).settle_apart();
         }
     }
 }

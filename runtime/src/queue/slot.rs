@@ -1,10 +1,12 @@
 //! A submission in a queue, and the ticket by which it is known.
 
 use super::state::{QueueState, Work};
+use crate::exec::lanes::TimerKey;
 use crate::fork;
 use crate::stage::OwnedBatch;
 use crate::{CancelToken, Error, Report};
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::ThreadId;
@@ -37,6 +39,8 @@ pub struct Inside {
     panic: Option<Box<dyn Any + Send>>,
     /// The thread that calls callbacks.
     calling: Option<ThreadId>,
+    /// The timer of its deadline, until it has ended.
+    pub timer: Option<TimerKey>,
     /// What is to be run, until it runs.
     pub work: Work,
     /// Submissions that have to be done before.
@@ -55,6 +59,11 @@ impl Inside {
     }
 }
 
+thread_local! {
+    /// Callbacks that this thread is in.
+    static CALLBACKS: Cell<usize> = const { Cell::new(0) };
+}
+
 /// A submission. Its storage is used again for another one once nobody has a ticket.
 pub struct Slot {
     inside: Mutex<Inside>,
@@ -64,6 +73,12 @@ pub struct Slot {
     pub deadline: Option<Instant>,
     queue: Weak<QueueState>,
     process: u64,
+}
+
+impl crate::exec::lanes::Expires for Slot {
+    fn expire(self: Arc<Self>) {
+        Slot::expire(&self);
+    }
 }
 
 impl Slot {
@@ -77,6 +92,7 @@ impl Slot {
                 followers: Vec::new(),
                 panic: None,
                 calling: None,
+                timer: None,
                 work: Work::default(),
                 after: Vec::new(),
                 dispatches: 0,
@@ -102,6 +118,7 @@ impl Slot {
         inside.followers.clear();
         inside.panic = None;
         inside.calling = None;
+        inside.timer = None;
         inside.work.clear();
         inside.after.clear();
         inside.dispatches = 0;
@@ -146,6 +163,11 @@ impl Slot {
         self.is_lost() || self.lock().is_settled()
     }
 
+    /// The same, but in a callback it need not wait for callbacks of others, which may wait for this one.
+    pub fn is_settled_apart(&self) -> bool {
+        if CALLBACKS.get() > 0 { self.is_done() } else { self.is_settled() }
+    }
+
     /// Whether all that it waits for has ended: then why it must not run, if that is so. Otherwise the queue is told when one of
     /// them ends.
     pub fn may_begin(&self, queue: &Arc<QueueState>) -> Option<Result<(), Error>> {
@@ -184,16 +206,19 @@ impl Slot {
         let after = std::mem::take(&mut inside.after);
         let followers = std::mem::take(&mut inside.followers);
         let callbacks = std::mem::take(&mut inside.callbacks);
-        if followers.is_empty() && callbacks.is_empty() {
-            inside.settled = true;
-            drop(inside);
-            drop(after);
-            self.changed.notify_all();
-            return;
-        }
-        inside.calling = Some(std::thread::current().id());
+        let timer = inside.timer.take();
+        let settles = followers.is_empty() && callbacks.is_empty();
+        inside.settled = settles;
+        inside.calling = (!settles).then(|| std::thread::current().id());
         drop(inside);
         drop(after);
+        if let (Some(timer), Some(queue)) = (timer, self.queue.upgrade()) {
+            queue.forget(timer);
+        }
+        self.changed.notify_all();
+        if settles {
+            return;
+        }
         if !callbacks.is_empty()
             && let Some(queue) = self.queue.upgrade()
         {
@@ -218,7 +243,9 @@ impl Slot {
     }
 
     fn call(&self, callback: Callback, completion: &Completion) {
+        CALLBACKS.set(CALLBACKS.get() + 1);
         let called = catch_unwind(AssertUnwindSafe(|| callback(completion)));
+        CALLBACKS.set(CALLBACKS.get() - 1);
         if let Err(payload) = called
             && !self.is_lost()
         {
@@ -325,15 +352,25 @@ impl Ticket {
     }
 
     /// Waits until it is done, without taking what comes of it.
-    pub(super) fn settle(&self, until: Option<Instant>) -> bool {
+    fn settle(&self, until: Option<Instant>) -> bool {
+        self.settle_as(until, &Inside::is_settled)
+    }
+
+    /// Waits until [`Slot::is_settled_apart`].
+    pub(super) fn settle_apart(&self) {
+        let is_done = |inside: &Inside| inside.phase == Phase::Done;
+        self.settle_as(None, if CALLBACKS.get() > 0 { &is_done } else { &Inside::is_settled });
+    }
+
+    fn settle_as(&self, until: Option<Instant>, is_done: &dyn Fn(&Inside) -> bool) -> bool {
         if self.0.is_lost() {
             return true;
         }
-        let is_done = |inside: &Inside| inside.is_settled();
+        let is_over = || self.0.is_lost() || is_done(&self.0.lock());
         if let Some(pool) = self.0.queue.upgrade().and_then(|queue| queue.pool_to_help()) {
             let far = Instant::now() + Duration::from_secs(1 << 30);
-            while !self.0.is_settled() && until.is_none_or(|until| Instant::now() < until) {
-                pool.work(until.unwrap_or(far), &|| self.0.is_settled());
+            while !is_over() && until.is_none_or(|until| Instant::now() < until) {
+                pool.work(until.unwrap_or(far), &is_over);
             }
         }
         // What it worked on may have forked.

@@ -2,9 +2,9 @@
 //! launch of many blocks.
 
 use super::Priority;
-use super::lanes::Timer;
 use super::slot::{Completion, Slot};
 use crate::exec::Stop;
+use crate::exec::lanes::{Served, Timer, TimerKey};
 use crate::exec::pool::{Pool, is_at_work};
 use crate::prepared::{Begun, Consts, Template, Wide, Working};
 use crate::stage::OwnedBatch;
@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Prepared launches that a queue keeps storage for.
@@ -139,6 +139,28 @@ pub struct QueueState {
     inner: Mutex<Inner>,
 }
 
+impl Served for QueueState {
+    fn wants(self: Arc<Self>) -> (bool, Option<Instant>) {
+        QueueState::wants(&self)
+    }
+
+    fn priority(&self) -> Priority {
+        self.priority()
+    }
+
+    fn is_taken_on(&self) -> bool {
+        self.is_taken_on()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+
+    fn serve(self: Arc<Self>, until: Instant) {
+        QueueState::serve(&self, until);
+    }
+}
+
 impl QueueState {
     pub fn new(engine: Engine, priority: Priority) -> Arc<QueueState> {
         Arc::new(QueueState { engine, priority, inner: Mutex::default() })
@@ -175,14 +197,16 @@ impl QueueState {
 
     /// Appends a submission.
     pub fn push(self: &Arc<Self>, slot: Arc<Slot>) {
+        if let Some(when) = slot.deadline {
+            let weak: Weak<Slot> = Arc::downgrade(&slot);
+            let timer = Timer::Expire(weak);
+            let timer = self.engine.pool.with_lanes(|lanes| lanes.at(when, timer));
+            slot.lock().timer = Some(timer);
+        }
         let mut inner = self.lock();
-        let deadline = slot.deadline.map(|when| (when, Arc::downgrade(&slot)));
         inner.entries.push_back(slot);
         let first = inner.entries.len() == 1 && matches!(inner.current, Current::None);
         drop(inner);
-        if let Some((when, slot)) = deadline {
-            self.engine.pool.with_lanes(|lanes| lanes.at(when, Timer::Expire(slot)));
-        }
         if first {
             self.stir();
         }
@@ -190,7 +214,13 @@ impl QueueState {
 
     /// Looks whether there is something to run now, and finds a thread for it.
     pub fn stir(self: &Arc<Self>) {
-        self.engine.pool.with_lanes(|lanes| lanes.stir(self));
+        let served: Arc<dyn Served> = self.clone();
+        self.engine.pool.with_lanes(|lanes| lanes.stir(&served));
+    }
+
+    /// Forgets the timer of a submission that has ended.
+    pub fn forget(&self, timer: TimerKey) {
+        self.engine.pool.forget(timer);
     }
 
     /// Whether a thread would find something to do, and when to look again.
@@ -238,7 +268,7 @@ impl QueueState {
     pub fn unfinished(&self) -> Option<Arc<Slot>> {
         let inner = self.lock();
         let mut all = inner.ending.iter().chain(&inner.running).chain(&inner.entries);
-        all.find(|slot| !slot.is_settled()).cloned()
+        all.find(|slot| !slot.is_settled_apart()).cloned()
     }
 
     /// Notes a slot that is about to end.
@@ -464,7 +494,7 @@ impl Run {
     /// Runs dispatches until `until`, or to the end.
     fn advance(&mut self, queue: &Arc<QueueState>, until: Instant) -> Advance {
         if let Some(job) = self.work.stage.take() {
-            return Advance::End(self.run_stage(queue, job));
+            return self.run_stage(queue, job);
         }
         loop {
             let Some(record) = self.work.records.get(self.at) else { return self.finish() };
@@ -502,9 +532,10 @@ impl Run {
                 let own = launch.cancel.clone().unwrap_or_default();
                 let cancel = own.joined(&slot.cancel, slot.deadline);
                 let launch = Launch { cancel: Some(cancel), ..launch.clone() };
-                match queue.engine.run(program, memory, &launch) {
+                match queue.engine.run_if_free(program, memory, &launch, None) {
                     Err(error) => return Advance::End(Err(error)),
-                    Ok(report) => self.add(report),
+                    Ok(None) => return Advance::Parked(Some(Instant::now() + AGAIN)),
+                    Ok(Some(report)) => self.add(report),
                 }
                 continue;
             }
@@ -564,14 +595,22 @@ impl Run {
     }
 
     /// Runs a batch of a graphics stage to its end.
-    fn run_stage(&mut self, queue: &QueueState, job: Box<StageJob>) -> Completion {
-        let StageJob { program, memory, launch, mut batch } = *job;
-        let own = launch.cancel.unwrap_or_default();
+    fn run_stage(&mut self, queue: &QueueState, mut job: Box<StageJob>) -> Advance {
+        let StageJob { program, memory, launch, batch } = &mut *job;
+        let own = launch.cancel.clone().unwrap_or_default();
         let cancel = own.joined(&self.slot.cancel, self.slot.deadline);
-        let launch = Launch { cancel: Some(cancel), ..launch };
-        let completion = batch.with(|batch| queue.engine.run_stage(&program, &memory, &launch, batch));
-        self.batch = Some(Box::new(batch));
+        let launch = Launch { cancel: Some(cancel), ..launch.clone() };
+        let done = batch.with(|batch| queue.engine.run_if_free(program, memory, &launch, Some(batch)));
+        let completion = match done {
+            Ok(None) => {
+                self.work.stage = Some(job);
+                return Advance::Parked(Some(Instant::now() + AGAIN));
+            }
+            Ok(Some(report)) => Ok(report),
+            Err(error) => Err(error),
+        };
+        self.batch = Some(Box::new(job.batch));
         self.at = 1;
-        completion
+        Advance::End(completion)
     }
 }

@@ -4,8 +4,8 @@
 //! and a byte that says whether buffers of guest memory follow. The digest finds damage; it proves nothing of who wrote it.
 
 use super::{Buffer, Identity, SavedLaunch};
-use crate::cache::bytes::{Reader, Writer};
-use crate::cache::digest::{BYTES, checksum};
+use crate::bytes::{Reader, Writer};
+use crate::digest::{BYTES, checksum};
 use crate::exec::{Barrier, BlockState, LaunchState, WarpWords};
 use crate::{Access, Error};
 use warpjit_ir::Block;

@@ -2,6 +2,7 @@
 
 use super::format::{HEAD, VERSION, seal};
 use super::*;
+use crate::SaveToken;
 use crate::{Engine, KernelImage, Tier};
 use warpjit_frontend::CodeMap;
 use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};

@@ -60,9 +60,7 @@ impl StageRun {
             self.program.interface.outputs.iter().enumerate().zip(&self.program.layout.outputs)
         {
             let lanes = if is_wave && area.written.is_some() { covered } else { alive };
-            for lane in each_lane(lanes) {
-                self.put(&self.outputs[index], area, output.words, left, lane, rows[lane], 0);
-            }
+            self.put_lanes(&self.outputs[index], area, output.words, left, lanes, &rows);
         }
         if let Some(coverage) = self.coverage {
             for lane in each_lane(if is_wave { present } else { covered }) {
@@ -114,10 +112,44 @@ impl StageRun {
                     self.put(target, area, output.words, left, from, patch, row);
                 }
             } else {
-                for lane in 0..left.lot.count {
-                    self.put(target, area, output.words, left, lane, left.lot.first + lane, 0);
-                }
+                let rows = std::array::from_fn(|lane| left.lot.first + lane);
+                self.put_lanes(target, area, output.words, left, left.lot.present(), &rows);
             }
+        }
+    }
+
+    /// Writes a row for each of some lanes.
+    fn put_lanes(
+        &self,
+        target: &Target,
+        area: &OutputArea,
+        words: u32,
+        left: &Left<'_>,
+        lanes: u64,
+        rows: &[usize; WARP],
+    ) {
+        if area.shared || area.written.is_some() || target.masks.is_some() {
+            each_lane(lanes).for_each(|lane| self.put(target, area, words, left, lane, rows[lane], 0));
+            return;
+        }
+        // What each lane has of a word stands side by side.
+        let (start, step) =
+            (area.start as usize / 4 * left.lanes, area.word_stride as usize / 4 * left.lanes);
+        let column = |number: usize| &left.words[start + number * step..][..left.lanes];
+        let put = |lane: usize, word: usize, bytes: &[Word]| {
+            let at = rows[lane] * target.stride + 4 * word;
+            // SAFETY: the row is inside of the array, as has been counted; only this warp has it, and columns do not overlap.
+            unsafe { target.start.add(at).copy_from_nonoverlapping(bytes.as_ptr().cast(), 4 * bytes.len()) };
+        };
+        let words = words as usize;
+        let fours = words / 4 * 4;
+        for first in (0..fours).step_by(4) {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|n| column(first + n));
+            each_lane(lanes).for_each(|lane| put(lane, first, &[a[lane], b[lane], c[lane], d[lane]]));
+        }
+        for word in fours..words {
+            let of_word = column(word);
+            each_lane(lanes).for_each(|lane| put(lane, word, &[of_word[lane]]));
         }
     }
 

@@ -63,8 +63,9 @@ impl StageRun {
         self.input_rows(input.per, lot, rows);
         let vertices = self.program.vertices_of(input);
         let (parts, lanes) = (parts(input), self.program.lanes);
-        // Where the rows of the lanes begin.
+        // Where the rows of the lanes begin. Mostly all pixels of a warp are of one primitive.
         rows.iter_mut().for_each(|row| *row *= vertices * source.stride);
+        let one = rows.first().copied().filter(|first| rows.iter().all(|row| row == first));
         for vertex in 0..vertices {
             for number in 0..input.words as usize {
                 let start = area.start as usize
@@ -75,6 +76,11 @@ impl StageRun {
                     let (here, others) = place.split_at_mut(rows.len());
                     others.fill([0; 4]);
                     let column = vertex * source.stride + (number * parts + part) * 4;
+                    if let Some(row) = one {
+                        // SAFETY: as below.
+                        here.fill(unsafe { source.start.add(row + column).cast::<Word>().read() });
+                        continue;
+                    }
                     for (word, &row) in here.iter_mut().zip(&*rows) {
                         // SAFETY: a word of a row of the batch's array; the rows have been counted.
                         *word = unsafe { source.start.add(row + column).cast::<Word>().read() };

@@ -148,12 +148,15 @@ fn errno(error: &Error) -> Errno {
     }
 }
 
+/// Bits 63:48.
+const IGNORED_BITS: u32 = 16;
+
 impl AddressSpace {
     /// Nothing is mapped. `sloppy`: there are programs whose addresses have ones in bits 63:48.
     pub fn new(sloppy: bool) -> Result<AddressSpace, Errno> {
         let options = MemoryOptions::new().address_bits(40);
         let make = |options: MemoryOptions| Memory::with(&options).map_err(|error| errno(&error));
-        let sloppy = sloppy.then(|| make(MemoryOptions::new().ignore_high_bits(16))).transpose()?;
+        let sloppy = sloppy.then(|| make(MemoryOptions::new().ignore_high_bits(IGNORED_BITS))).transpose()?;
         Ok(AddressSpace { memory: make(options)?, sloppy, maps: Mutex::default() })
     }
 
@@ -165,6 +168,11 @@ impl AddressSpace {
     /// The memory as a program with scratch sees it.
     pub fn scratch_memory(&self) -> &Memory {
         self.sloppy.as_ref().unwrap_or(&self.memory)
+    }
+
+    /// How many of the highest bits of an address such a program's memory ignores.
+    pub fn ignored_bits(&self) -> u32 {
+        if self.sloppy.is_some() { IGNORED_BITS } else { 0 }
     }
 
     /// Words from an address on.

@@ -25,7 +25,7 @@ pub(crate) fn before(
 ) -> Option<Recording> {
     let number = card.next_record();
     let name = format!("{}-{number:05}-{:016x}", std::process::id(), hash(space.memory(), program));
-    let made = write_before(card, space, dispatch, program, folder.join(name));
+    let made = write_before(card, space, dispatch, folder.join(name));
     made.inspect_err(|error| card.reporter.once(&format!("dispatches cannot be recorded: {error}"))).ok()
 }
 
@@ -33,14 +33,11 @@ fn write_before(
     card: &Card,
     space: &AddressSpace,
     dispatch: &Dispatch,
-    program: &Program,
     folder: PathBuf,
 ) -> std::io::Result<Recording> {
     std::fs::create_dir_all(&folder)?;
     let mappings = space.mappings();
-    let (code, entry) = code(space, dispatch, program, &mappings);
-    std::fs::write(folder.join("code.bin"), code)?;
-    let mut text = program_text(card, dispatch, entry);
+    let mut text = program_text(card, space, dispatch);
     let mut buffers = Vec::new();
     for (index, (start, mapping)) in mappings.iter().enumerate() {
         let name = format!("m{index}");
@@ -64,33 +61,12 @@ fn write_before(
     Ok(Recording { folder, text, buffers })
 }
 
-/// The program's code with what lies behind it, and where in it the program begins.
-fn code(
-    space: &AddressSpace,
-    dispatch: &Dispatch,
-    program: &Program,
-    mappings: &[(u64, crate::memory::Mapping)],
-) -> (Vec<u8>, u64) {
-    /// Constants behind the code may be read; so much behind its end is kept.
-    const BEHIND: u64 = 1 << 16;
-    let ranges = program.code_ranges();
-    let start = ranges.iter().map(|range| range.start).min().unwrap_or(dispatch.code).min(dispatch.code);
-    let last = ranges.iter().map(|range| range.end).max().unwrap_or(dispatch.code);
-    let holds = mappings.iter().find(|(at, mapping)| *at <= start && start < mapping.end);
-    let end = holds.map_or(last, |(_, mapping)| mapping.end.min(last + BEHIND));
-    let mut bytes = vec![0; end.saturating_sub(start) as usize];
-    let _ = space.memory().read(start, &mut bytes);
-    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| (at + 1).next_multiple_of(4));
-    bytes.truncate(used.max((last - start) as usize));
-    (bytes, dispatch.code - start)
-}
-
-fn program_text(card: &Card, dispatch: &Dispatch, entry: u64) -> String {
+fn program_text(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> String {
     let chip = card.chip();
     let mut text = format!(
-        "# Recorded by warpjit exec.\n[program]\nisa = \"gcn\"\nchip = \"{}\"\nfile = \"code.bin\"\nformat = \"raw\"\nentry = {entry}\n\
+        "# Recorded by warpjit exec.\n[program]\nisa = \"gcn\"\nchip = \"{}\"\nat = {:#x}\n\
          rsrc1 = {:#x}\nrsrc2 = {:#x}\n\n[launch]\ngrid = {:?}\nblock = {:?}\n",
-        chip.name, dispatch.rsrc1, dispatch.rsrc2, dispatch.grid, dispatch.block
+        chip.name, dispatch.code, dispatch.rsrc1, dispatch.rsrc2, dispatch.grid, dispatch.block
     );
     if dispatch.start != [0; 3] {
         let _ = writeln!(text, "grid_start = {:?}", dispatch.start);
@@ -108,6 +84,10 @@ fn program_text(card: &Card, dispatch: &Dispatch, entry: u64) -> String {
     }
     if dispatch.has_scratch() {
         let _ = writeln!(text, "tmpring_size = {:#x}", dispatch.tmpring_size);
+        let ignored = space.ignored_bits();
+        if ignored > 0 {
+            let _ = writeln!(text, "ignored_address_bits = {ignored}");
+        }
     }
     let _ = writeln!(text, "\n[images]\ngb_addr_config = {:#x}", chip.address_config);
     if chip.generation < 9 {

@@ -7,7 +7,7 @@ use super::emit::{Emit, constant};
 use crate::fermi::Family as Encoding;
 use crate::fermi::{Chip, Inst, Op, Operand, ZERO_REG};
 use crate::isa::Stage;
-use crate::simt::texture::{Arguments, FERMI, Family, Level, Operation, RESULTS, Request};
+use crate::simt::texture::{Arguments, FERMI, Family, Level, Operation, Query, RESULTS, Request};
 
 /// Registers of GK104's list in the first group.
 const FIRST_GROUP: u8 = 4;
@@ -63,8 +63,17 @@ fn operation(inst: &Inst) -> Operation {
         Op::TexGather => Operation::Gather,
         Op::TexQueryLod => Operation::QueryLevel,
         Op::TexQuery if inst.mods.has("tdims") => Operation::QuerySize,
-        Op::TexQuery if inst.mods.has("ttype") => Operation::QueryType,
-        Op::TexQuery => Operation::QueryOther,
+        Op::TexQuery => {
+            let queries = [
+                ("ttype", Query::Type),
+                ("tsamplepos", Query::SamplePosition),
+                ("sfilter", Query::Filter),
+                ("slod", Query::Level),
+                ("swrap", Query::Wrap),
+            ];
+            let found = queries.into_iter().find(|(word, _)| inst.mods.has(word));
+            Operation::Query(found.map_or(Query::Border, |(_, query)| query))
+        }
         _ => Operation::Sample,
     }
 }
@@ -105,6 +114,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     request.bias = has("lbias") || has("lbiasa");
     request.shadow = has("shadow");
     request.indirect = has("ind");
+    request.samples = inst.op == Op::TexFetch && has("ms");
     request.offset_words = if has("off8") { 2 } else { u8::from(has("off")) };
     request.component = ["r", "g", "b", "a"].iter().position(|&word| has(word)).unwrap_or(0) as u8;
     for src in inst.srcs() {
@@ -204,15 +214,15 @@ fn registers(
     }
     let samples = inst.mods.has("ms");
     let given = request.bias || request.level == Level::Given;
-    // Which sample does not count: there is one. GK104 has it before the level, GF100 behind.
+    // GK104 has the sample before the level, GF100 behind.
     if list && samples {
-        next(e, 1);
+        arguments.sample = Some(next(e, 1));
     }
     if given {
         arguments.level = Some(next(e, 1));
     }
     if !list && samples {
-        next(e, 1);
+        arguments.sample = Some(next(e, 1));
     }
     for _ in 0..offsets {
         arguments.offsets.push(next(e, 1));

@@ -24,6 +24,8 @@ pub(super) struct Address {
     slice: u32,
     /// Level of detail of other accesses.
     pub(super) mip: u32,
+    /// The sample of other accesses.
+    pub(super) sample: u32,
 }
 
 /// Registers one after the other.
@@ -68,13 +70,22 @@ pub(super) fn float_of(half: u16) -> f32 {
 }
 
 impl Address {
-    pub(super) fn read(words: [u32; ADDRESS_WORDS], shape: &Shape, word: Word, kind: Kind) -> Address {
+    /// Takes the registers apart. `samples`: an access names a sample, behind all else.
+    pub(super) fn read(
+        words: [u32; ADDRESS_WORDS],
+        shape: &Shape,
+        word: Word,
+        kind: Kind,
+        samples: bool,
+    ) -> Address {
         let mut from = Reader { words, next: 0, half: word.half_address() };
         let mut to = Address::default();
         let axes = kind.axes();
         let coordinates = axes + usize::from(kind.has_layers() || kind.is_cube());
         if !shape.samples() {
-            let group = from.group(coordinates + usize::from(shape.level == Level::Given));
+            let mip = usize::from(shape.level == Level::Given);
+            let group = from.group(coordinates + mip + usize::from(samples));
+            to.sample = if samples { group[coordinates + mip] } else { 0 };
             to.texel[..axes].copy_from_slice(&group[..axes]);
             to.slice = if coordinates > axes { group[axes] } else { 0 };
             to.mip = if shape.level == Level::Given { group[coordinates] } else { 0 };

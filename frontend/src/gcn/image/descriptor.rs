@@ -35,6 +35,8 @@ pub(crate) struct Image {
     /// In 1/256, from level 0 on.
     pub(crate) min_lod: u32,
     pub(crate) format: Format,
+    /// The format with sRGB's curve, if it is one of unorms that can have it: for samplers that force it.
+    pub(crate) curved: Option<Format>,
     pub(crate) sources: [Source; 4],
     /// Tiling index; on 1.4 the swizzle mode.
     pub(crate) tiling: u32,
@@ -43,6 +45,8 @@ pub(crate) struct Image {
     pub(crate) pitch: u32,
     /// Levels of the image.
     pub(crate) levels: u32,
+    /// Samples of a texel.
+    pub(crate) samples: u32,
     /// Which component of a border's colour is where (1.4).
     pub(crate) border_swizzle: u32,
 }
@@ -84,13 +88,17 @@ impl Image {
             _ => return Err("the image has an unknown type"),
         };
         let several = matches!(ty, MSAA | MSAA_ARRAY);
-        if several && field(3, 16, 4) != 0 {
+        let samples = if several { 1 << field(3, 16, 4).min(4) } else { 1 };
+        if samples > 1 && nine {
             return Err("the image has several samples a texel");
         }
         if generation >= Generation::Gfx8 && !short && field(6, 21, 1) != 0 {
             return Err("the image is compressed");
         }
         let format = format_of(data, number, nine).ok_or("the image has an unknown format")?;
+        // Components of 8 bits, and block compression 1 to 3 and 7.
+        let may_curve = number == 0 && matches!(data, 1 | 3 | 10 | 35..=37 | 41);
+        let curved = if may_curve { format_of(data, 9, nine) } else { None };
         let one = if format.is_integer() { Source::OneInt } else { Source::OneFloat };
         let sources = [0, 3, 6, 9].map(|low| match field(3, low, 3) {
             1 => one,
@@ -127,11 +135,13 @@ impl Image {
             slices,
             min_lod: field(1, 8, 12),
             format,
+            curved,
             sources,
             tiling: field(3, 20, 5),
             pow2_pad: !nine && field(3, 25, 1) != 0,
             pitch,
             levels: if nine { field(5, 28, 4).max(last_level) + 1 } else { last_level + 1 },
+            samples,
             border_swizzle: if nine { field(4, 29, 3) } else { 0 },
         }))
     }
@@ -144,6 +154,11 @@ pub(crate) enum Border {
     Fixed([u8; 4]),
     /// Entry of the table.
     Entry(u32),
+}
+
+/// Whether a sampler forces sRGB's curve on unorms.
+pub(crate) fn forces_curve(words: &[u32; 4]) -> bool {
+    bits(words, 0, 20, 1) != 0
 }
 
 /// Reads a sampler's descriptor; the border's colour is still to be filled in.
@@ -169,7 +184,7 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
         6 => Compare::GreaterEqual,
         _ => Compare::Always,
     };
-    // Anisotropic filters are as others here.
+    let anisotropic = field(2, 20, 2).max(field(2, 22, 2)) >= 2;
     let filter = |low| if field(2, low, 2) & 1 == 0 { Filter::Nearest } else { Filter::Linear };
     let border = match field(3, 30, 2) {
         0 => Border::Fixed([0; 4]),
@@ -199,7 +214,7 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
         seamless: field(0, 28, 1) == 0,
         // Drivers' code takes the half texel back (Mesa: "the hardware incorrectly forces nearest filtering").
         integer_gathers_nearest: generation != Generation::Gfx9,
-        max_anisotropy: 1 << field(0, 9, 3).min(4),
+        max_anisotropy: if anisotropic { 1 << field(0, 9, 3).min(4) } else { 1 },
         reduction: match field(0, 29, 2) {
             1 => Reduction::Min,
             2 => Reduction::Max,
@@ -245,6 +260,11 @@ pub(crate) fn layout(image: &Image, chip: Chip, given: &TextureTables) -> Result
         tables.macrotile_modes = **modes;
     }
     tables.gb_addr_config = given.address_config.unwrap_or(tables.gb_addr_config);
-    let mode = tables.mode(image.tiling, image.format.bytes.into(), generation == Generation::Gfx6);
-    Ok(Layout::Gcn(gcn::Surface { mode, pitch: image.pitch, slices: image.slices, pow2_pad: image.pow2_pad }))
+    let gfx6 = generation == Generation::Gfx6;
+    let mode = tables.mode_of_samples(image.tiling, image.format.bytes.into(), image.samples, gfx6);
+    if image.samples > 1 && (mode.array_mode < 2 || mode.thickness() > 1) {
+        return Err("the image has several samples a texel, and is not in thin tiles");
+    }
+    let (pitch, slices, pow2_pad) = (image.pitch, image.slices, image.pow2_pad);
+    Ok(Layout::Gcn(gcn::Surface { mode, pitch, slices, pow2_pad, sample: 0 }))
 }

@@ -8,7 +8,9 @@ use warpjit_texture::sample::{CubeCoordinates, Sampler, Wrap};
 use warpjit_texture::{Kind, View};
 
 use super::descriptor::{Border, Image, sampler};
-use super::{ADDRESS, Action, DATA, Form, Level, QUAD_WORDS, SAMPLER, Shape, Word, fixed_border, view};
+use super::{
+    ADDRESS, Action, DATA, Form, Level, QUAD_WORDS, SAMPLER, Shape, Word, fixed_border, force_curve, view,
+};
 use crate::sampling::{self, Generated, Input};
 
 /// Lanes of a wave.
@@ -45,7 +47,7 @@ pub(super) fn serve(
     first: u32,
 ) -> bool {
     let loads = shape.action == Action::Load(Form::Converted);
-    let samples = shape.samples() && shape.action != Action::Lod;
+    let samples = matches!(shape.action, Action::Sample | Action::Gather);
     if word.half_address() || word.half_data() || !loads && !samples {
         return false;
     }
@@ -61,7 +63,14 @@ pub(super) fn serve(
     call.access.serve(at, &words[..count], &mut |tables| {
         let chip = word.chip();
         let image = Image::read(image, chip.generation(), word.short(), word.array()).ok()??;
-        let view = view(&image, chip, tables).ok()?;
+        let mut view = view(&image, chip, tables).ok()?;
+        if samples {
+            force_curve(&mut view, &image, &of_sampler);
+        }
+        // Each lane names a sample.
+        if image.samples > 1 {
+            return None;
+        }
         // Some slices of cubes are none, and quads may lie on several faces.
         if view.kind.is_cube() && (loads || shape.level == Level::Implicit) {
             return None;

@@ -16,8 +16,9 @@ mod op;
 use warpjit_ir::interp::atomic_result;
 use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, TextureTables};
 use warpjit_texture::format::{Number, Packing};
+use warpjit_texture::layout::gcn::Surface;
 use warpjit_texture::sample::{self, Coordinates, CubeCoordinates, Detail, Gather, Lod, Prepared};
-use warpjit_texture::{Error, Format, Memory, Texel, View};
+use warpjit_texture::{Error, Format, Layout, Memory, Texel, View};
 
 use self::address::Address;
 use self::descriptor::{Border, Image, sampler};
@@ -96,7 +97,10 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         lanes.for_each(|lane| give(call, lane, word, &Results { texel: [0; 4], all: false }, None));
         return Ok(());
     };
-    let view = view(&image, chip, call.access.textures()).map_err(refused)?;
+    let mut view = view(&image, chip, call.access.textures()).map_err(refused)?;
+    if shape.samples() {
+        force_curve(&mut view, &image, &call.args(first, SAMPLER));
+    }
     let unit = Unit { word, shape, image: &image, view: &view };
     if shape.samples() { unit.samples(call, first) } else { unit.accesses(call) }
 }
@@ -118,6 +122,13 @@ fn view(image: &Image, chip: Chip, tables: &TextureTables) -> Result<View, &'sta
         layout,
         address: image.address,
     })
+}
+
+/// Gives a view sRGB's curve, if the sampler forces that and the format can have it.
+fn force_curve(view: &mut View, image: &Image, sampler: &[u32; 4]) {
+    if let (Some(curved), true) = (image.curved, descriptor::forces_curve(sampler)) {
+        view.format = curved;
+    }
 }
 
 /// A border's colour, as the components of the format take it, from the first one on.
@@ -175,7 +186,13 @@ struct Unit<'a> {
 
 impl Unit<'_> {
     fn address(&self, call: &DeviceCall<'_>, lane: u32) -> Address {
-        Address::read(call.args(lane, ADDRESS), &self.shape, self.word, self.image.kind)
+        Address::read(
+            call.args(lane, ADDRESS),
+            &self.shape,
+            self.word,
+            self.image.kind,
+            self.image.samples > 1,
+        )
     }
 
     /// Samples, gathers and levels of detail, of all lanes.
@@ -231,9 +248,16 @@ impl Unit<'_> {
         };
         Ok(match self.shape.action {
             Action::Gather => {
-                let component = self.word.dmask().trailing_zeros().min(3) as u8;
-                let request = Gather { component, offsets: None, detail: *detail };
+                let request = Gather { component: self.component(), offsets: None, detail: *detail };
                 Results { texel: prepared.gather(&at, &request, memory)?, all: true }
+            }
+            Action::GatherRow => {
+                let request = Gather { component: self.component(), offsets: None, detail: *detail };
+                Results { texel: prepared.gather_row(&at, &request, memory)?, all: true }
+            }
+            Action::GatherRaw(count) => {
+                let elements = prepared.gather_elements(&at, detail, count.into(), memory)?;
+                Results { texel: words_of(&elements), all: true }
             }
             Action::Lod => {
                 let query = prepared.query_lod(&at, detail);
@@ -244,6 +268,11 @@ impl Unit<'_> {
         })
     }
 
+    /// The component that a gather gives.
+    fn component(&self) -> u8 {
+        self.word.dmask().trailing_zeros().min(3) as u8
+    }
+
     /// How coordinates change in the quad of a lane: along x and along y.
     fn changes(&self, call: &DeviceCall<'_>, lane: u32) -> [[f32; 3]; 2] {
         let first = self.shape.words_before();
@@ -252,7 +281,7 @@ impl Unit<'_> {
                 Some(n) if n < QUAD_WORDS as usize => call.arg(lane, DATA + QUAD_WORDS * other + n as u32),
                 _ => 0,
             });
-            Address::read(words, &self.shape, self.word, self.image.kind)
+            Address::read(words, &self.shape, self.word, self.image.kind, false)
         });
         let kind = self.image.kind;
         let places = match kind.is_cube() {
@@ -296,7 +325,18 @@ impl Unit<'_> {
     }
 
     fn access(&self, address: &Address, data: Texel, memory: &mut Guest<'_>) -> Result<Texel, Error> {
-        let (view, at) = (self.view, address.texel);
+        let at = address.texel;
+        let of_sample;
+        let view = match (&self.view.layout, self.image.samples) {
+            (_, 1) => self.view,
+            (_, samples) if address.sample >= samples => return Ok([0; 4]),
+            (Layout::Gcn(surface), _) => {
+                let layout = Layout::Gcn(Surface { sample: address.sample, ..*surface });
+                of_sample = View { layout, ..self.view.clone() };
+                &of_sample
+            }
+            _ => self.view,
+        };
         let Some(layer) = address.slice(self.image.kind) else { return Ok([0; 4]) };
         let level = address.mip;
         match self.shape.action {
@@ -366,6 +406,116 @@ fn words_of(element: &[u8; 16]) -> Texel {
 mod tests {
     use super::*;
     use warpjit_texture::format::gcn;
+
+    /// Serves lane 1 with the words of a mailbox; the first results.
+    fn serve(
+        access: &mut crate::testing::DeviceMemory,
+        raw: u64,
+        chip: &str,
+        words: &[(u32, u32)],
+    ) -> Result<Texel, DeviceFault> {
+        for &(word, value) in words {
+            access.set_local(1, 4 * word, value);
+        }
+        let params = Word::new(raw, Chip::parse(chip).unwrap(), false).params();
+        run(&mut DeviceCall { params, mailbox: 0, lanes: 2, access })?;
+        Ok([0, 1, 2, 3].map(|n| access.local(1, 4 * n)))
+    }
+
+    /// The number of an operation in an instruction's word.
+    fn opcode(chip: &str, op: crate::gcn::Op) -> u64 {
+        let chip = Chip::parse(chip).unwrap();
+        let table = crate::gcn::table::table();
+        let found = (0..128)
+            .find(|&code| table.find(chip, crate::gcn::Format::Mimg, code).is_some_and(|row| row.op == op));
+        u64::from(found.expect("the chip has it")) << 18 | 0xf000_0000
+    }
+
+    /// An image of 8 x 8 texels of 32 bits with four samples in one micro tile: samples are 64 texels each.
+    #[test]
+    fn loads_of_samples() {
+        for chip in ["tahiti", "bonaire", "fiji"] {
+            let mut access = crate::testing::DeviceMemory::new(0x1000);
+            for n in 0..256usize {
+                access.memory[4 * n..][..4].copy_from_slice(&(1000 + n as u32).to_le_bytes());
+            }
+            let load = opcode(chip, crate::gcn::Op::IMAGE_LOAD) | 1 << 8;
+            let place = |x, y, sample| {
+                let image = [
+                    0x10,
+                    4 << 20 | 4 << 26,
+                    7 | 7 << 14,
+                    4 | 2 << 16 | 13 << 20 | 14 << 28,
+                    7 << 13,
+                    0,
+                    0,
+                    0,
+                ];
+                let mut words: Vec<(u32, u32)> = (0..).zip(image).collect();
+                words.extend([(ADDRESS, x), (ADDRESS + 1, y), (ADDRESS + 2, sample)]);
+                words
+            };
+            // Element number 3 of a micro tile is (1, 1).
+            for (x, y, sample, wanted) in [(0, 0, 0, 1000), (1, 1, 0, 1003), (1, 1, 2, 1131), (7, 7, 3, 1255)]
+            {
+                assert_eq!(
+                    serve(&mut access, load, chip, &place(x, y, sample)).unwrap()[0],
+                    wanted,
+                    "{chip} {x} {y} {sample}"
+                );
+            }
+            assert_eq!(serve(&mut access, load, chip, &place(0, 0, 4)).unwrap()[0], 0);
+            assert_eq!(serve(&mut access, load, chip, &place(8, 0, 0)).unwrap()[0], 0);
+        }
+    }
+
+    /// sRGB's curve by the sampler: 188 of 255 is about a half.
+    #[test]
+    fn forced_curve() {
+        let mut access = crate::testing::DeviceMemory::new(0x400);
+        access.memory[..4].copy_from_slice(&[188, 0, 255, 188]);
+        for (chip, forced) in [("tahiti", false), ("fiji", true), ("vega10", true)] {
+            let tiling = if chip == "vega10" { 0 } else { 8 };
+            let sample = opcode(chip, crate::gcn::Op::IMAGE_SAMPLE_LZ) | 15 << 8;
+            let image = [0x10, 10 << 20, 0, 0xfac | tiling << 20 | 9 << 28, 63 << 13, 0, 0, 0];
+            let mut words: Vec<(u32, u32)> = (0..).zip(image).collect();
+            words.extend([
+                (SAMPLER, u32::from(forced) << 20),
+                (SAMPLER + 1, 0),
+                (SAMPLER + 2, 0),
+                (SAMPLER + 3, 0),
+            ]);
+            words.extend([(ADDRESS, 0.5f32.to_bits()), (ADDRESS + 1, 0.5f32.to_bits())]);
+            let found = serve(&mut access, sample, chip, &words).unwrap().map(f32::from_bits);
+            let red = if forced { ((188.0 / 255.0 + 0.055) / 1.055f32).powf(2.4) } else { 188.0 / 255.0 };
+            assert!(
+                (found[0] - red).abs() < 1e-4 && found[1..] == [0.0, 1.0, 188.0 / 255.0],
+                "{chip} {found:?}"
+            );
+        }
+    }
+
+    /// Four and eight texels of a row, from the first one of a gather on.
+    #[test]
+    fn gathers_of_rows() {
+        let mut access = crate::testing::DeviceMemory::new(0x400);
+        access.memory[..16].copy_from_slice(&std::array::from_fn::<u8, 16, _>(|n| n as u8));
+        // 16 texels of eight bits, an unsigned number each.
+        let image = [0x10, 1 << 20 | 4 << 26, 15, 0xfac | 9 << 28, 255 << 13, 0, 0, 0];
+        let mut words: Vec<(u32, u32)> = (0..).zip(image).collect();
+        let place = [(SAMPLER, 0), (SAMPLER + 1, 0), (SAMPLER + 2, 0), (SAMPLER + 3, 0)];
+        words.extend(place);
+        words.extend([(ADDRESS, (3.0f32 / 16.0).to_bits()), (ADDRESS + 1, 0.5f32.to_bits())]);
+        use crate::gcn::Op;
+        for (op, wanted) in [
+            (Op::IMAGE_GATHER4H, [2, 3, 4, 5]),
+            (Op::IMAGE_GATHER4H_PCK, [0x0504_0302, 0, 0, 0]),
+            (Op::IMAGE_GATHER8H_PCK, [0x0504_0302, 0x0908_0706, 0, 0]),
+        ] {
+            let gather = opcode("vega10", op) | 1 << 8;
+            assert_eq!(serve(&mut access, gather, "vega10", &words).unwrap(), wanted, "{op:?}");
+        }
+    }
 
     /// Code that accesses linear images and the device that accesses others agree on every format, but for stores with sRGB's curve.
     #[test]

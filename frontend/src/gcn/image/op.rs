@@ -20,6 +20,10 @@ pub(crate) enum Action {
     Sample,
     /// Gives one component of four texels.
     Gather,
+    /// Gives one component of four texels in a row.
+    GatherRow,
+    /// Gives the elements of so many texels in a row, as their bits are, one behind the other.
+    GatherRaw(u8),
     /// Gives the level of detail that sampling would take.
     Lod,
     /// Gives sizes.
@@ -81,6 +85,9 @@ impl Shape {
         match name {
             "GET_RESINFO" => return Some(plain(Action::Sizes, Level::Given)),
             "GET_LOD" => return Some(plain(Action::Lod, Level::Implicit)),
+            "GATHER4H" => return Some(plain(Action::GatherRow, Level::Zero)),
+            "GATHER4H_PCK" => return Some(plain(Action::GatherRaw(4), Level::Zero)),
+            "GATHER8H_PCK" => return Some(plain(Action::GatherRaw(8), Level::Zero)),
             _ if name.starts_with("LOAD") => return Some(plain(Action::Load(form), level)),
             _ if name.starts_with("STORE") => return Some(plain(Action::Store(form), level)),
             _ => {}
@@ -117,6 +124,10 @@ impl Shape {
         let gradients = if self.level == Level::Gradients { 6 } else { 0 };
         match self.action {
             Action::Sizes => 1,
+            // Three coordinates, the level and the sample.
+            Action::Load(_) | Action::Store(_) | Action::Atomic(..) => {
+                4 + usize::from(self.level == Level::Given)
+            }
             _ => 3 + gradients + extra.into_iter().filter(|&there| there).count(),
         }
     }
@@ -128,7 +139,12 @@ impl Shape {
 
     /// Whether it has a sampler.
     pub(crate) fn samples(&self) -> bool {
-        matches!(self.action, Action::Sample | Action::Gather | Action::Lod)
+        self.gathers() || matches!(self.action, Action::Sample | Action::Lod)
+    }
+
+    /// Whether it gives several texels without filtering.
+    pub(crate) fn gathers(&self) -> bool {
+        matches!(self.action, Action::Gather | Action::GatherRow | Action::GatherRaw(_))
     }
 
     /// Whether it changes memory.
@@ -248,7 +264,7 @@ mod tests {
     fn operands_by_name() {
         for &op in Op::ALL {
             let name = op.name();
-            let known = name.starts_with("IMAGE_") && !name.contains("4H") && !name.contains("8H");
+            let known = name.starts_with("IMAGE_");
             assert_eq!(Shape::of(op).is_some(), known, "{name}");
         }
         let shape = Shape::of(Op::IMAGE_SAMPLE_C_CD_CL_O).unwrap();

@@ -59,7 +59,11 @@ impl Slots {
 
     /// The lane view of a pair.
     pub(super) fn mask(&mut self, func: &mut Function, code: u8) -> Slot {
-        self.slot(func, Key::Mask(code), || (mask_name(code), Type::MASK, SlotInit::Zero))
+        let slot = self.slot(func, Key::Mask(code), || (mask_name(code), Type::MASK, SlotInit::Zero));
+        if code == EXEC {
+            func.lane_mask = Some(slot);
+        }
+        slot
     }
 
     /// The truth value that goes with the mask of a pair.

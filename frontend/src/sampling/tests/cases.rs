@@ -148,7 +148,7 @@ fn layout(random: &mut Random, kind: Kind, size: [u32; 3], bytes: u8, levels: u3
             let tables = TileTables::of_chip(chip).unwrap();
             let mode = tables.mode(random.below(32) as u32, bytes.into(), gfx6);
             let pitch = size[0].next_multiple_of(64).next_power_of_two();
-            Layout::Gcn(Surface { mode, pitch, slices: layers, pow2_pad: levels > 1 })
+            Layout::Gcn(Surface { mode, pitch, slices: layers, pow2_pad: levels > 1, sample: 0 })
         }
         4 => {
             let swizzle = random.of(&[0, 1, 2, 5, 6, 8, 9, 10, 16, 17, 21, 22, 24, 25, 26, 27]);
@@ -251,7 +251,7 @@ impl Case {
             border_sources: random.one_in(2),
             unnormalized: random.one_in(10),
             seamless: random.one_in(4),
-            max_anisotropy: 1,
+            max_anisotropy: random.of(&[1, 1, 2, 3, 16]),
             reduction: Reduction::Blend,
             nearest: random.of(&[Rounding::Trunc, Rounding::Trunc, Rounding::Rounded]),
             mip_ties: random.of(&[Ties::Down, Ties::Up]),

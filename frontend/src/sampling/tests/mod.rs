@@ -49,7 +49,7 @@ fn code_does_as_the_engine() {
         let lanes = if round % 3 == 0 { 64 } else { 32 };
         let Some(mut case) = Case::random(&mut random, lanes) else { continue };
         made += 1;
-        let func = generate(case.generated.key()).unwrap();
+        let func = generate(case.generated.key(), random.next() & 1 != 0).unwrap();
         verify(&func).unwrap_or_else(|error| panic!("{error}: {:?}", case.generated));
         let code = Code::new(&func).unwrap();
         let (offsets, _) = func.frame_layout();

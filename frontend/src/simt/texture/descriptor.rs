@@ -29,6 +29,11 @@ impl Family {
     }
 }
 
+/// The number of a header's shape.
+pub(super) fn shape(header: &TextureEntry) -> u32 {
+    bits(header[2], 14, 4)
+}
+
 /// The view of a header; the error says what is wrong with it.
 pub(super) fn view(header: &TextureEntry, family: Family) -> Result<View, &'static str> {
     let [w0, address, w2, w3, w4, w5, _, w7] = *header;
@@ -163,7 +168,11 @@ pub(super) fn sampler(entry: &TextureEntry, header: &TextureEntry, family: Famil
         border_sources: false,
         unnormalized: family == Family::Gk104 && bit(w1, 25),
         seamless: family == Family::Gk104 && bit(w1, 9),
-        max_anisotropy: [1, 2, 4, 6, 8, 10, 12, 16][anisotropy as usize],
+        // Of linear filters only.
+        max_anisotropy: match bits(w1, 4, 2) {
+            2 | 3 => [1, 2, 4, 6, 8, 10, 12, 16][anisotropy as usize],
+            _ => 1,
+        },
         srgb: converts_srgb(entry),
         ..Sampler::default()
     }

@@ -8,7 +8,8 @@ use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 use super::generated;
 use super::request::{Family, Level, Operation, Request};
 use super::{
-    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, WORDS, cube, descriptor,
+    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, SAMPLE, WORDS, cube, descriptor,
+    query, samples,
 };
 
 /// Texture instructions of Tesla.
@@ -82,8 +83,16 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         let mut prepared = Prepared::new(&view, &sampler);
         while let Some(lane) = lanes.next_if(|&lane| self::names(call, &request, lane) == names) {
             let words = call.args(lane, 0);
-            let arguments = request.arguments(&words, &view, &sampler);
-            let found = execute(&request, &arguments, &view, &mut prepared, &mut Guest(&mut *call.access));
+            let mut arguments = request.arguments(&words, &view, &sampler);
+            if request.samples {
+                arguments.to_sample(samples::mode(&header), words[SAMPLE as usize]);
+            }
+            let found = match request.operation {
+                Operation::Query(query) => {
+                    Ok(query::results(query, &header, entry.as_ref(), &sampler, arguments.level))
+                }
+                _ => execute(&request, &arguments, &view, &mut prepared, &mut Guest(&mut *call.access)),
+            };
             let results = found.map_err(|error| {
                 let (Error::Unmapped(address) | Error::NotWritable(address)) = error;
                 let reason = "a texel is not in memory";
@@ -171,6 +180,10 @@ fn decoded_view(request: &Request, header: &TextureEntry) -> Result<View, &'stat
     if is_tesla && view.kind == Kind::CubeArray && request.operation == Operation::Sample && !request.cube {
         view.kind = Kind::D2Array;
     }
+    if request.samples {
+        let [x, y] = samples::mode(header).log2;
+        view.size = [view.size[0] << x.min(2), view.size[1] << y.min(1), view.size[2]];
+    }
     Ok(view)
 }
 
@@ -209,6 +222,20 @@ struct LaneArguments {
     /// For each result of a gather.
     offsets: Option<[[i32; 2]; 4]>,
     changes: [[f32; 3]; 2],
+}
+
+impl LaneArguments {
+    /// Names the texel of a sample; none, if there is no such sample.
+    fn to_sample(&mut self, mode: samples::Mode, sample: u32) {
+        let place = mode.place(sample);
+        for axis in 0..2 {
+            let texel = self.coordinates[axis].wrapping_add_signed(self.offset[axis]);
+            let first = texel.checked_mul(1 << mode.log2[axis]);
+            self.coordinates[axis] =
+                first.filter(|_| sample < mode.count()).map_or(u32::MAX, |n| n + place[axis]);
+            self.offset[axis] = 0;
+        }
+    }
 }
 
 /// Sign extension of the low bits.
@@ -336,8 +363,7 @@ fn execute(
             Ok([raw as u32, used.clamp(0, 0xffff) as u32, 0, 0])
         }
         Operation::QuerySize => Ok(query_size(view, arguments.level, CubeSize::Cubes)),
-        Operation::QueryType => Ok([0, 0, 1, 0]),
-        Operation::QueryOther => Ok([0; 4]),
+        Operation::Query(_) => Ok([0; 4]),
         Operation::CubeFace => {
             let (face, [u, v]) = cube::place(at.at);
             Ok([u.to_bits(), v.to_bits(), at.layer.wrapping_mul(6).wrapping_add(face), 0])

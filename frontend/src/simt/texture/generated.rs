@@ -21,7 +21,8 @@ pub(super) fn serve(
     entry: Option<&TextureEntry>,
     describe: impl Fn() -> Option<(View, Sampler)>,
 ) -> bool {
-    if !matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather) {
+    let known = matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather);
+    if !known || request.samples {
         return false;
     }
     let mut words = [0; 19];

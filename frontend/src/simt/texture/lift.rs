@@ -2,7 +2,7 @@
 
 use warpjit_ir::{DeviceFn, DeviceSite, Imm, Opcode, Scalar, Slot, Type, Value};
 
-use super::{CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE};
+use super::{CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, SAMPLE};
 use crate::simt::Emitter;
 
 /// The sources of a texture instruction.
@@ -15,6 +15,7 @@ pub(crate) struct Arguments {
     pub(crate) level: Option<Value>,
     pub(crate) offsets: Vec<Value>,
     pub(crate) handle: Option<Value>,
+    pub(crate) sample: Option<Value>,
     /// Changes that the instruction has itself: of each coordinate along x, then along y.
     pub(crate) changes: Option<[Vec<Value>; 2]>,
     /// Registers of the coordinates, where their changes are those between the lanes of a quad; `None`: a register that is not there.
@@ -57,6 +58,7 @@ impl<O> Emitter<'_, O> {
             (REFERENCE, arguments.reference),
             (LEVEL, arguments.level),
             (HANDLE, arguments.handle),
+            (SAMPLE, arguments.sample),
         ];
         for (word, value) in single {
             if let Some(value) = value {

@@ -8,13 +8,15 @@ mod descriptor;
 mod device;
 mod generated;
 mod lift;
+mod query;
 mod request;
+mod samples;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use device::{FERMI, TESLA};
 pub(crate) use lift::Arguments;
-pub(crate) use request::{Family, Level, Operation, Request};
+pub(crate) use request::{Family, Level, Operation, Query, Request};
 
 /// Bytes of a mailbox.
 pub(crate) const MAILBOX_BYTES: u32 = 96;
@@ -33,7 +35,9 @@ const OFFSETS: u32 = 6;
 const HANDLE: u32 = 8;
 /// Changes of the coordinates from pixel to pixel, along x, then along y.
 const CHANGES: [u32; 2] = [9, 12];
+/// The sample of a fetch, behind the changes.
+const SAMPLE: u32 = 15;
 /// The four results. They have words of their own: an instruction does not write all the others.
 pub(crate) const RESULTS: u32 = 16;
 /// Words of arguments in all.
-const WORDS: usize = 15;
+const WORDS: usize = 16;

@@ -26,12 +26,27 @@ pub(crate) enum Operation {
     QueryLevel,
     /// Sizes and number of levels.
     QuerySize,
-    /// Number of samples.
-    QueryType,
-    /// What nobody knows: zeros.
-    QueryOther,
+    /// What else a header or a sampler says.
+    Query(Query),
     /// Face and place of a cube's direction.
     CubeFace,
+}
+
+/// What is asked of a header or a sampler, but for sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Query {
+    /// Shape, type of the components, number of samples.
+    Type,
+    /// Where a sample is in a pixel.
+    SamplePosition,
+    /// Filters.
+    Filter,
+    /// Levels of detail.
+    Level,
+    /// Wrap modes.
+    Wrap,
+    /// The border's colour.
+    Border,
 }
 
 /// Where a level of detail comes from.
@@ -71,18 +86,24 @@ pub(crate) struct Request {
     pub(crate) sampler: u8,
     /// Offsets in the instruction.
     pub(crate) offset: [i8; 3],
+    /// A source names the sample that is fetched.
+    pub(crate) samples: bool,
 }
 
 const FAMILIES: [Family; 4] = [Family::G80, Family::Tesla, Family::Gf100, Family::Gk104];
-const OPERATIONS: [Operation; 8] = [
+const OPERATIONS: [Operation; 12] = [
     Operation::Sample,
     Operation::Fetch,
     Operation::Gather,
     Operation::QueryLevel,
     Operation::QuerySize,
-    Operation::QueryType,
-    Operation::QueryOther,
     Operation::CubeFace,
+    Operation::Query(Query::Type),
+    Operation::Query(Query::SamplePosition),
+    Operation::Query(Query::Filter),
+    Operation::Query(Query::Level),
+    Operation::Query(Query::Wrap),
+    Operation::Query(Query::Border),
 ];
 const LEVELS: [Level; 4] = [Level::Lowest, Level::Changes, Level::Zero, Level::Given];
 
@@ -103,14 +124,18 @@ impl Request {
             texture: 0,
             sampler: 0,
             offset: [0; 3],
+            samples: false,
         }
     }
 
     /// As a number.
     pub(crate) fn encode(&self) -> u64 {
         let offset = self.offset.map(|offset| u64::from(offset as u8 & 15));
+        let operation = OPERATIONS.iter().position(|&known| known == self.operation).unwrap_or(0) as u64;
         self.family as u64
-            | (self.operation as u64) << 2
+            | (operation & 7) << 2
+            | operation >> 3 << 44
+            | u64::from(self.samples) << 43
             | (self.level as u64) << 5
             | u64::from(self.bias) << 7
             | u64::from(self.shadow) << 8
@@ -132,7 +157,10 @@ impl Request {
         let offset = |at| (field(at, 4) << 4) as i8 >> 4;
         Request {
             family: FAMILIES[usize::from(field(0, 2))],
-            operation: OPERATIONS[usize::from(field(2, 3))],
+            operation: OPERATIONS
+                .get(usize::from(field(2, 3) | field(44, 1) << 3))
+                .copied()
+                .unwrap_or(Operation::QuerySize),
             level: LEVELS[usize::from(field(5, 2))],
             bias: field(7, 1) != 0,
             shadow: field(8, 1) != 0,
@@ -144,6 +172,7 @@ impl Request {
             texture: field(17, 8),
             sampler: field(25, 5),
             offset: [offset(30), offset(34), offset(38)],
+            samples: field(43, 1) != 0,
         }
     }
 }
@@ -167,9 +196,14 @@ mod tests {
             texture: 0xfe,
             sampler: 31,
             offset: [-8, 7, -1],
+            samples: true,
             ..plain
         };
         for request in [plain, all, Request::new(Family::G80, Operation::Sample)] {
+            assert_eq!(Request::decode(request.encode()), request);
+        }
+        for operation in OPERATIONS {
+            let request = Request { operation, ..all };
             assert_eq!(Request::decode(request.encode()), request);
         }
     }

@@ -5,8 +5,8 @@ use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault};
 use warpjit_texture::sample::{Filter, Mip, Wrap};
 use warpjit_texture::{Kind, Layout};
 
-use super::request::{Family, Level, Operation, Request};
-use super::{COORDINATES, FERMI, HANDLE, LAYER, LEVEL, RESULTS, TESLA, descriptor};
+use super::request::{Family, Level, Operation, Query, Request};
+use super::{COORDINATES, FERMI, HANDLE, LAYER, LEVEL, RESULTS, SAMPLE, TESLA, descriptor};
 use crate::testing::DeviceMemory;
 
 /// Examples of docs/hardware/textures-nv.md section 14.
@@ -139,4 +139,72 @@ fn faults() {
     // A query needs neither sampler nor memory.
     let size = Request { texture: 4, sources: 1, ..Request::new(Family::Tesla, Operation::QuerySize) };
     assert_eq!(call(&mut access, size, &[(COORDINATES, 0)]), Ok(10));
+}
+
+/// Samples of a pixel are texels of an image that is wider and higher: four are two by two, eight four by two.
+#[test]
+fn fetches_of_samples() {
+    for (mode, log2, count) in [(1, [1, 0], 2), (2, [1, 1], 4), (3, [2, 1], 8)] {
+        let mut access = DeviceMemory::new(0x1000);
+        // 16 x 8 texels of 32 bits, in gobs of 16 x 8.
+        for n in 0..128u32 {
+            access.memory[4 * n as usize..][..4].copy_from_slice(&(0x1000 + n).to_le_bytes());
+        }
+        let (width, height) = (16 >> log2[0], 8 >> log2[1]);
+        let header: TextureEntry = [
+            0x300a_490f,
+            0x1000,
+            0x0000_5000 | 1 << 14,
+            0x0030_0000,
+            0x8000_0000 | width,
+            1 << 16 | height,
+            0x0300_0000,
+            mode << 12,
+        ];
+        access.tables.textures = vec![(3, header)];
+        let request = Request { samples: true, ..fetch(Family::Gf100) };
+        for (x, y, sample) in [(0, 0, 0), (1, 2, count - 1), (width - 1, height - 1, 1)] {
+            let place =
+                [(COORDINATES, x), (COORDINATES + 1, y), (COORDINATES + 2, 0), (LEVEL, 0), (SAMPLE, sample)];
+            // Pairs of samples beside each other, pairs of them below, then the next four.
+            let column = (x << log2[0]) + [0, 1, 0, 1, 2, 3, 2, 3][sample as usize];
+            let row = (y << log2[1]) + [0, 0, 1, 1, 0, 0, 1, 1][sample as usize];
+            assert_eq!(
+                call(&mut access, request, &place),
+                Ok(0x1000 + 16 * row + column),
+                "{mode} {x} {y} {sample}"
+            );
+        }
+        // No such sample; no such pixel.
+        let outside = |x, sample| [(COORDINATES, x), (COORDINATES + 1, 0), (LEVEL, 0), (SAMPLE, sample)];
+        assert_eq!(call(&mut access, request, &outside(0, count)), Ok(0));
+        assert_eq!(call(&mut access, request, &outside(width, 0)), Ok(0));
+        let count_of = Request { texture: 3, ..Request::new(Family::Gf100, Operation::Query(Query::Type)) };
+        call(&mut access, count_of, &[]).unwrap();
+        assert_eq!(access.local(2, 4 * (RESULTS + 2)), count);
+    }
+}
+
+/// What queries tell are the fields of the entries.
+#[test]
+fn queries() {
+    let mut access = DeviceMemory::new(0x100);
+    let mut entry = LINEAR;
+    entry[0] |= 2 << 20;
+    entry[2] = 0x0030_0080;
+    entry[4..].copy_from_slice(&[1, 2, 3, 4]);
+    access.tables.textures = vec![(3, IMAGE)];
+    access.tables.samplers = vec![(5, entry)];
+    let mut ask = |query| {
+        let request =
+            Request { texture: 3, sampler: 5, ..Request::new(Family::Gf100, Operation::Query(query)) };
+        call(&mut access, request, &[(LEVEL, 0)]).unwrap();
+        [0, 1, 2, 3].map(|n| access.local(2, 4 * (RESULTS + n)))
+    };
+    assert_eq!(ask(Query::Type), [1, 2, 1, 0]);
+    assert_eq!(ask(Query::Filter), [2, 2, 3, 4]);
+    assert_eq!(ask(Query::Wrap), [0, 2, 2, 0]);
+    assert_eq!(ask(Query::Level), [0.5f32.to_bits(), 3f32.to_bits(), 0, 0]);
+    assert_eq!(ask(Query::Border), [1, 2, 3, 4]);
+    assert_eq!(ask(Query::SamplePosition), [0; 4]);
 }

@@ -45,9 +45,14 @@ impl TileTables {
         1024 << (self.gb_addr_config >> 28 & 3).min(2)
     }
 
-    /// What tiling index `index` means for elements of `bytes` bytes; `gfx6`: on GCN 1.0, where all is in the entry. Index 31 is always
-    /// linear with nothing aligned.
+    /// [`TileTables::mode_of_samples`] of images with one sample a texel.
     pub fn mode(&self, index: u32, bytes: u32, gfx6: bool) -> TileMode {
+        self.mode_of_samples(index, bytes, 1, gfx6)
+    }
+
+    /// What tiling index `index` means for elements of `bytes` bytes with so many samples; `gfx6`: on GCN 1.0, where all is in the entry. Index 31 is always
+    /// linear with nothing aligned.
+    pub fn mode_of_samples(&self, index: u32, bytes: u32, samples: u32, gfx6: bool) -> TileMode {
         let entry = self.tile_modes.get(index as usize).copied().unwrap_or(0);
         let array_mode = (entry >> 2 & 15) as u8;
         if index >= 31 || array_mode == 0 {
@@ -71,6 +76,7 @@ impl TileTables {
             bank_height: 1 << (entry >> 16 & 3),
             macro_aspect: 1 << (entry >> 18 & 3),
             banks: 2 << (entry >> 20 & 3),
+            samples: samples.clamp(1, 16).next_power_of_two(),
             thins_out: gfx6,
         };
         if gfx6 || !mode.is_macro_tiled() {
@@ -84,7 +90,8 @@ impl TileTables {
         };
         let split = split.min(self.row_bytes());
         let partially_resident = matches!(array_mode, 5 | 6 | 9 | 10 | 11 | 15);
-        let number = (split.min(tile).max(64) / 64).ilog2() + if partially_resident { 8 } else { 0 };
+        let number =
+            (split.min(tile * mode.samples).max(64) / 64).ilog2() + if partially_resident { 8 } else { 0 };
         let entry = self.macrotile_modes.get(number as usize).copied().unwrap_or(0);
         TileMode {
             tile_split: split,

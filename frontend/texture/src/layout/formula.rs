@@ -188,7 +188,7 @@ mod tests {
                     let tables = TileTables::of_chip(chip).unwrap();
                     for index in 0..32 {
                         let mode = tables.mode(index, bytes.into(), gfx6);
-                        let surface = Surface { mode, pitch: 128, slices: layers, pow2_pad: true };
+                        let surface = Surface { mode, pitch: 128, slices: layers, pow2_pad: true, sample: 0 };
                         let of_all = index % 2 == 0;
                         found += u32::from(agrees(&image(Layout::Gcn(surface)), of_all));
                     }

@@ -39,6 +39,8 @@ pub struct TileMode {
     pub macro_aspect: u32,
     /// Banks: 2, 4, 8 or 16.
     pub banks: u32,
+    /// Samples of a texel: a power of two. More than one have thin tiles only.
+    pub samples: u32,
     /// Whether thick levels behind the first become thin where there are fewer slices than a tile has: on GCN 1.0.
     pub thins_out: bool,
 }
@@ -59,7 +61,29 @@ impl TileMode {
             bank_height: 1,
             macro_aspect: 1,
             banks: 2,
+            samples: 1,
             thins_out: false,
+        }
+    }
+
+    /// Samples of a texel, at least 1.
+    fn all_samples(&self) -> u64 {
+        self.samples.clamp(1, 16).into()
+    }
+
+    /// Bytes of an element's micro tile: its slices and samples.
+    pub(super) fn tile_bytes(&self, bytes: u64) -> u64 {
+        64 * bytes * u64::from(self.thickness()) * self.all_samples()
+    }
+
+    /// Bytes from an element of a micro tile to the next, and from its first sample to the one named: all elements of a sample stand
+    /// together, but the samples of a depth.
+    pub(super) fn sampled(&self, bytes: u64, sample: u32) -> (u64, u64) {
+        let (samples, sample) = (self.all_samples(), u64::from(sample));
+        let sample = sample.min(samples - 1);
+        match self.micro {
+            Micro::Depth => (bytes * samples, sample * bytes),
+            _ => (bytes, sample * 64 * bytes),
         }
     }
 
@@ -107,6 +131,8 @@ pub struct Surface {
     pub slices: u32,
     /// Whether all is padded to powers of two, level 0 too.
     pub pow2_pad: bool,
+    /// The sample whose elements are meant.
+    pub sample: u32,
 }
 
 /// Size and start of a level.
@@ -141,8 +167,8 @@ impl Surface {
         let address = (view.address - swizzle).wrapping_add(start);
         let order = Order::new(&mode, bytes);
         let place = match mode.is_macro_tiled() {
-            true => Place::Macro(MacroTiles::new(&mode, order, bytes, pitch, rows, swizzle)),
-            false => Place::Micro(MicroTiles::new(&mode, order, bytes, pitch, rows)),
+            true => Place::Macro(MacroTiles::new(&mode, order, bytes, (pitch, rows), swizzle, self.sample)),
+            false => Place::Micro(MicroTiles::new(&mode, order, bytes, (pitch, rows), self.sample)),
         };
         (address, place)
     }
@@ -292,7 +318,10 @@ impl Order {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MicroTiles {
     order: Order,
+    /// Bytes from element to element.
     bytes: u64,
+    /// Where the elements of the sample begin in a tile.
+    first: u64,
     /// Log2 of the slices of a tile.
     thickness: u32,
     tile_bytes: u64,
@@ -314,7 +343,7 @@ impl Order {
 impl MicroTiles {
     /// What columns, rows and slices add to addresses.
     pub(super) fn parts(&self) -> Option<[Part; 3]> {
-        let bytes = self.bytes.is_power_of_two().then_some(self.bytes as u32)?;
+        let bytes = (self.bytes.is_power_of_two() && self.first == 0).then_some(self.bytes as u32)?;
         let [x, y, mut z] = self.order.bits(bytes);
         z[self.thickness as usize..].fill(0);
         Some([
@@ -324,15 +353,17 @@ impl MicroTiles {
         ])
     }
 
-    fn new(mode: &TileMode, order: Order, bytes: u64, pitch: u64, rows: u64) -> MicroTiles {
-        let thickness = u64::from(mode.thickness());
+    fn new(mode: &TileMode, order: Order, bytes: u64, (pitch, rows): (u64, u64), sample: u32) -> MicroTiles {
+        let tile_bytes = mode.tile_bytes(bytes);
+        let (bytes, first) = mode.sampled(bytes, sample);
         MicroTiles {
             order,
             bytes,
-            thickness: thickness.ilog2(),
-            tile_bytes: 64 * bytes * thickness,
+            first,
+            thickness: mode.thickness().ilog2(),
+            tile_bytes,
             columns: pitch / 8,
-            slice_bytes: pitch.wrapping_mul(rows).wrapping_mul(bytes * thickness),
+            slice_bytes: pitch.wrapping_mul(rows).wrapping_mul(tile_bytes / 64),
         }
     }
 
@@ -340,7 +371,7 @@ impl MicroTiles {
     pub(super) fn offset(&self, x: u32, y: u32, slice: u32) -> u64 {
         let tile = u64::from(y / 8).wrapping_mul(self.columns).wrapping_add(u64::from(x / 8));
         let slices = u64::from(slice >> self.thickness).wrapping_mul(self.slice_bytes);
-        let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes;
+        let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes + self.first;
         slices.wrapping_add(tile.wrapping_mul(self.tile_bytes)).wrapping_add(inside)
     }
 }
@@ -355,7 +386,7 @@ mod tests {
 
     fn image(mode: TileMode, kind: Kind, size: [u32; 3], bytes: u8, levels: u32, layers: u32) -> View {
         let pitch = size[0].next_multiple_of(8).max(64).next_power_of_two();
-        let surface = Surface { mode, pitch, slices: layers, pow2_pad: levels > 1 };
+        let surface = Surface { mode, pitch, slices: layers, pow2_pad: levels > 1, sample: 0 };
         view(kind, size, bytes, levels, layers, Layout::Gcn(surface))
     }
 
@@ -367,7 +398,7 @@ mod tests {
     #[test]
     fn linear_levels() {
         let of = |mode, size, pitch, bytes, slices, pow2_pad| {
-            let surface = Surface { mode, pitch, slices, pow2_pad };
+            let surface = Surface { mode, pitch, slices, pow2_pad, sample: 0 };
             view(Kind::D2Array, size, bytes, 7, slices, Layout::Gcn(surface))
         };
         let aligned = TileMode::LINEAR_ALIGNED;
@@ -411,11 +442,59 @@ mod tests {
                     pitch: u32::MAX,
                     slices: u32::MAX,
                     pow2_pad: true,
+                    sample: 0,
                 }));
-                check_absurd(&Layout::Gcn(Surface { mode, pitch: 0, slices: 0, pow2_pad: false }));
+                check_absurd(&Layout::Gcn(Surface { mode, pitch: 0, slices: 0, pow2_pad: false, sample: 0 }));
                 check_disjoint(&image(mode, Kind::D2Array, [150, 40, 1], 2, 4, 2));
             }
         }
+    }
+
+    /// Elements of all samples have bytes of their own, and together fill whole tiles.
+    #[test]
+    fn samples_do_not_overlap() {
+        for (chip, gfx6) in [("tahiti", true), ("bonaire", false), ("fiji", false)] {
+            let tables = TileTables::of_chip(chip).unwrap();
+            for (index, samples, bytes) in
+                [(13, 4, 4u8), (14, 2, 4), (14, 4, 8), (14, 8, 1), (0, 4, 4), (5, 2, 4)]
+            {
+                let mode = tables.mode_of_samples(index, bytes.into(), samples, gfx6);
+                assert_eq!(mode.samples, samples);
+                let (width, height) = match mode.is_macro_tiled() {
+                    true => MacroTiles::dimensions(&mode, bytes.into()),
+                    false => (8, 8),
+                };
+                let size = [2 * width as u32, height as u32, 1];
+                let mut starts = Vec::new();
+                for sample in 0..samples {
+                    let surface = Surface { mode, pitch: size[0], slices: 1, pow2_pad: false, sample };
+                    let view = view(Kind::D2, size, bytes, 1, 1, Layout::Gcn(surface));
+                    let level = view.level(0);
+                    for y in 0..size[1] {
+                        starts.extend((0..size[0]).map(|x| level.address(x, y, 0, 0)));
+                    }
+                }
+                starts.sort_unstable();
+                let wanted: Vec<u64> = (0..starts.len() as u64).map(|n| n * u64::from(bytes)).collect();
+                assert_eq!(starts, wanted, "{chip} {index} {samples} {bytes}");
+            }
+        }
+    }
+
+    /// Micro tiles: samples of a colour are 64 elements each, those of a depth stand together.
+    #[test]
+    fn samples_of_micro_tiles() {
+        let of = |micro, sample| {
+            let mode = TileMode { array_mode: 2, micro, samples: 4, ..TileMode::LINEAR_ALIGNED };
+            let surface = Surface { mode, pitch: 16, slices: 2, pow2_pad: false, sample };
+            view(Kind::D2Array, [16, 16, 1], 4, 1, 2, Layout::Gcn(surface))
+        };
+        // Tile 2 of rows of two, element 3 (x 1, y 1), sample 2.
+        assert_eq!(of(Micro::Thin, 2).element_address(0, 1, 9, 0, 0), 2 * 1024 + 2 * 256 + 3 * 4);
+        assert_eq!(of(Micro::Depth, 2).element_address(0, 1, 9, 0, 0), 2 * 1024 + (3 * 4 + 2) * 4);
+        assert_eq!(of(Micro::Thin, 3).element_address(0, 0, 0, 0, 1), 4 * 1024 + 3 * 256);
+        // Samples that are not there are the last one.
+        assert_eq!(of(Micro::Thin, 9).element_address(0, 0, 0, 0, 0), 3 * 256);
     }
 
     /// Tiles of 8 x 8 elements in order of rows; the order inside by the table.

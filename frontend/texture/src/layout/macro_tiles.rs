@@ -52,7 +52,7 @@ struct Banks {
 fn banks(mode: &TileMode, bytes: u64) -> Banks {
     let power = |n: u32| u64::from(n.max(1).next_power_of_two());
     let thickness = u64::from(mode.thickness());
-    let whole = 64 * bytes * thickness;
+    let whole = mode.tile_bytes(bytes);
     let split = power(mode.tile_split).max(64);
     let pipes = 1 << pipe_bits(mode.pipe_config).len();
     let width = power(mode.bank_width);
@@ -70,7 +70,10 @@ fn banks(mode: &TileMode, bytes: u64) -> Banks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MacroTiles {
     order: Order,
+    /// Bytes from element to element.
     bytes: u64,
+    /// Where the elements of the sample begin in a tile.
+    first: u64,
     /// Log2 of the slices of a tile.
     thickness: u32,
     banks: Banks,
@@ -134,11 +137,12 @@ impl MacroTiles {
         mode: &TileMode,
         order: Order,
         bytes: u64,
-        pitch: u64,
-        rows: u64,
+        (pitch, rows): (u64, u64),
         swizzle: u64,
+        sample: u32,
     ) -> MacroTiles {
         let size = bytes.next_power_of_two();
+        let (element, first) = mode.sampled(size, sample);
         let b = banks(mode, size);
         let (wide, high) = MacroTiles::dimensions(mode, size);
         let tile_bytes = b.tile * b.width * b.height;
@@ -146,7 +150,8 @@ impl MacroTiles {
         let macro_tiles = (pitch / wide).wrapping_mul(rows / high);
         MacroTiles {
             order,
-            bytes: size,
+            bytes: element,
+            first,
             thickness: mode.thickness().ilog2(),
             banks: b,
             width: wide.ilog2(),
@@ -174,7 +179,7 @@ impl MacroTiles {
         let odd = matches!(self.pipe_config, 7 | 14) && b.width == 1;
         // Slices that turn banks or pipes are added to the swizzle.
         let turns = slice.is_none() && self.rotation != Rotation::None;
-        if b.parts > 1 || odd || self.alike || turns || !self.bytes.is_power_of_two() {
+        if b.parts > 1 || self.first > 0 || odd || self.alike || turns || !self.bytes.is_power_of_two() {
             return None;
         }
         let spread = |bytes: u64| (bytes / INTERLEAVE).wrapping_mul(b.pipes * b.banks * INTERLEAVE);
@@ -212,7 +217,7 @@ impl MacroTiles {
     #[inline]
     pub(super) fn offset(&self, x: u32, y: u32, slice: u32) -> u64 {
         let b = &self.banks;
-        let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes;
+        let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes + self.first;
         let (part, inside) = if b.parts > 1 { (inside / b.tile, inside % b.tile) } else { (0, inside) };
         let slice = u64::from(slice >> self.thickness);
         let [x, y] = [x, y].map(u64::from);

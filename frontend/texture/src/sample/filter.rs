@@ -103,6 +103,11 @@ impl Axis {
 /// What is made of texels that are no numbers, on all machines.
 const NAN: f32 = f32::from_bits(0x7fc0_0000);
 
+/// A number, or the one that stands for what is none.
+pub(super) fn number(x: f32) -> f32 {
+    if x.is_nan() { NAN } else { x }
+}
+
 impl Reduction {
     /// What two texels make; `weight` is that of the second, in 1/256.
     pub(super) fn combine(self, a: Texel, b: Texel, weight: u32) -> Texel {
@@ -110,10 +115,7 @@ impl Reduction {
         std::array::from_fn(|k| {
             let (a, b) = (f32::from_bits(a[k]), f32::from_bits(b[k]));
             match self {
-                Reduction::Blend => {
-                    let blend = a + (b - a) * weight;
-                    if blend.is_nan() { NAN } else { blend }
-                }
+                Reduction::Blend => number(a + (b - a) * weight),
                 Reduction::Min if b < a => b,
                 Reduction::Max if b > a => b,
                 Reduction::Min | Reduction::Max => a,

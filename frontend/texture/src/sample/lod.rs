@@ -123,15 +123,49 @@ fn log2_128(x: f32) -> i32 {
     }
 }
 
-/// Level of detail in 1/256 of changes of the place, each times the sizes of the view's first level; biases and clamps come later.
-pub(super) fn of_changes(dx: [f32; 3], dy: [f32; 3]) -> i32 {
+/// `256 * log2(n + 1)` to the nearest, of 1 to 16 probes.
+pub const PROBES_LOG2: [u32; 16] =
+    [0, 256, 406, 512, 594, 662, 719, 768, 812, 850, 886, 918, 947, 975, 1000, 1024];
+
+/// What changes of the place say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Changes {
+    /// Level of detail in 1/256; biases and clamps come later.
+    pub lod: i32,
+    /// Probes that are taken side by side.
+    pub probes: u32,
+    /// They lie along the change in y, not that in x.
+    pub along_y: bool,
+}
+
+/// Of changes of the place, each times the sizes of the view's first level, and the most probes that may be taken.
+///
+/// With several probes the longer change is divided among them: there are as many as it is longer than the shorter one, or than a
+/// texel of the first level if that is more, rounded up.
+pub(super) fn of_changes(dx: [f32; 3], dy: [f32; 3], most_probes: u32) -> Changes {
     let square = |d: [f32; 3]| d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
     let (x, y) = (square(dx), square(dy));
     if x.is_nan() || y.is_nan() {
-        return -LIMIT;
+        return Changes { lod: -LIMIT, probes: 1, along_y: false };
     }
+    let along_y = y > x;
+    let (long, short) = if along_y { (y, x) } else { (x, y) };
     // That of the root.
-    log2_128(if y > x { y } else { x })
+    let lod = log2_128(long);
+    if most_probes <= 1 {
+        return Changes { lod, probes: 1, along_y };
+    }
+    let short = if short > 1.0 { short } else { 1.0 };
+    // What is no number, an infinity by another, becomes 0.
+    let times = (long / short).sqrt().ceil() as i32;
+    let probes = times.clamp(1, most_probes.min(16) as i32) as u32;
+    Changes { lod: lod - PROBES_LOG2[probes as usize - 1] as i32, probes, along_y }
+}
+
+/// Where a probe is, in parts of the longer change from the middle on.
+pub(super) fn probe_place(number: u32, probes: u32) -> f32 {
+    let twice = (2 * number + 1) as f32 - probes as f32;
+    twice / (2 * probes) as f32
 }
 
 /// The level of detail that an instruction gives, in 1/256.
@@ -222,11 +256,40 @@ mod tests {
 
     #[test]
     fn changes() {
+        let of_changes = |dx, dy| of_changes(dx, dy, 1).lod;
         assert_eq!(of_changes([4.0, 0.0, 0.0], [0.0, 8.0, 0.0]), 3 * 256);
         assert_eq!(of_changes([0.0; 3], [0.0; 3]), NONE);
         assert_eq!(of_changes([3.0, 4.0, 0.0], [0.0; 3]), of_changes([5.0, 0.0, 0.0], [0.0; 3]));
         assert_eq!(of_changes([f32::NAN, 0.0, 0.0], [8.0; 3]), NONE);
         assert_eq!(of_changes([f32::INFINITY, 0.0, 0.0], [0.0; 3]), LIMIT);
+    }
+
+    #[test]
+    fn probes() {
+        for n in 1..=16u32 {
+            assert_eq!(f64::from(PROBES_LOG2[n as usize - 1]), (f64::from(n).log2() * 256.0).round(), "{n}");
+            // Evenly spaced around the middle, each in the middle of its part.
+            let places: Vec<f32> = (0..n).map(|k| probe_place(k, n)).collect();
+            assert!((places.iter().sum::<f32>()).abs() < 1e-5);
+            assert!((places[0] - (0.5 / n as f32 - 0.5)).abs() < 1e-6);
+        }
+        let of = |x: f32, y: f32, most| {
+            let Changes { lod, probes, along_y } = of_changes([x, 0.0, 0.0], [0.0, y, 0.0], most);
+            (lod, probes, along_y)
+        };
+        // Eight texels by two: four probes with two texels each.
+        assert_eq!(of(8.0, 2.0, 16), (256, 4, false));
+        assert_eq!(of(2.0, 8.0, 16), (256, 4, true));
+        // At most two, with four texels each.
+        assert_eq!(of(8.0, 2.0, 2), (512, 2, false));
+        assert_eq!(of(8.0, 2.0, 1), (768, 1, false));
+        // A probe has one texel of the first level at least.
+        assert_eq!(of(8.0, 0.01, 16), (0, 8, false));
+        assert_eq!(of(0.5, 0.01, 16), (-256, 1, false));
+        assert_eq!(of(5.0, 2.0, 16).1, 3);
+        assert_eq!(of(f32::INFINITY, f32::INFINITY, 16).1, 1);
+        assert_eq!(of(f32::INFINITY, 1.0, 16).1, 16);
+        assert_eq!(of(f32::NAN, 1.0, 16), (NONE, 1, false));
     }
 
     #[test]

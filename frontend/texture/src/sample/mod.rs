@@ -23,13 +23,13 @@ mod wrap;
 mod tests;
 
 pub use image::{CubeSize, address, atomic, fetch, load_raw, query_size, store, store_raw};
-pub use lod::{Detail, LOG2, Lod, LodQuery};
+pub use lod::{Detail, LOG2, Lod, LodQuery, PROBES_LOG2};
 pub use request::{Coordinates, CubeCoordinates, Gather};
 pub use sampler::{Compare, Filter, Mip, Reduction, Rounding, Sampler, Ties, Wrap};
 
 use cube::Projected;
 use filter::{Axis, Edge, Tap, filter};
-use lod::{Adjusted, Selection};
+use lod::{Adjusted, Changes, Selection};
 use texels::Level;
 
 use crate::{Error, Format, Memory, Source, Texel, View};
@@ -122,9 +122,61 @@ impl<'a> Prepared<'a> {
         detail: &Detail,
         memory: &mut M,
     ) -> Result<Texel, Error> {
+        if self.sampler.max_anisotropy > 1 && self.filters() {
+            let changes = self.changes(detail, at);
+            if let Some((changes, along)) = changes.filter(|(changes, _)| changes.probes > 1) {
+                return self.sample_probes(at, detail, &changes, along, memory);
+            }
+        }
         let selection = self.select(at, detail);
+        self.sample_selected(at, &selection, memory)
+    }
+
+    /// Whether samples may take several probes.
+    fn filters(&self) -> bool {
+        !self.integer && self.sampler.reduction == Reduction::Blend
+    }
+
+    /// The mean of several samples.
+    fn sample_probes<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        detail: &Detail,
+        changes: &Changes,
+        along: [f32; 3],
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let selection = self.select(at, detail);
+        // Those of a cube lie on the face that the middle is on.
+        let mut probe = *at;
+        if self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction {
+            let projected = Projected::new(at.at);
+            let [u, v] = projected.place();
+            probe.cube = CubeCoordinates::Face;
+            probe.layer = at.layer.min(u32::MAX / 6 - 1) * 6 + projected.face;
+            probe.at = [u as f32, v as f32, 0.0];
+        }
+        let middle = probe.at;
+        let mut sum = [0.0; 4];
+        for number in 0..changes.probes {
+            let place = lod::probe_place(number, changes.probes);
+            probe.at = std::array::from_fn(|axis| middle[axis] + along[axis] * place);
+            let texel = self.sample_selected(&probe, &selection, memory)?.map(f32::from_bits);
+            sum = std::array::from_fn(|k| if number == 0 { texel[k] } else { sum[k] + texel[k] });
+        }
+        let probes = changes.probes as f32;
+        Ok(sum.map(|sum| filter::number(sum / probes).to_bits()))
+    }
+
+    /// A sample of levels and with a filter that are known.
+    fn sample_selected<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        selection: &Selection,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
         if self.quick
-            && let Some(texel) = self.sample_quickly(at, &selection, memory)?
+            && let Some(texel) = self.sample_quickly(at, selection, memory)?
         {
             return Ok(texel);
         }
@@ -176,13 +228,7 @@ impl<'a> Prepared<'a> {
         request: &Gather,
         memory: &mut M,
     ) -> Result<Texel, Error> {
-        let level = match self.adjusted(at, &request.detail) {
-            Some(lod) if self.normalized && self.sampler.mip != Mip::None => {
-                lod::nearest(lod.query.used, self.sampler.mip_ties)
-            }
-            _ => 0,
-        };
-        let level = self.level(level);
+        let level = self.gathered_level(at, &request.detail);
         let mut spot = self.spot(at);
         let result = usize::from(request.component & 3);
         let comparison = self.comparison(at, &self.view.sources[result..=result]);
@@ -205,6 +251,76 @@ impl<'a> Prepared<'a> {
             gathered[k] = self.tap(&level, taps, &spot, comparison, memory)?[result];
         }
         Ok(gathered)
+    }
+
+    /// One component of four texels side by side along x, from the first one on that [`Prepared::gather`] would take: those at (i, j) to
+    /// (i + 3, j). If the sampler compares, each is compared.
+    ///
+    /// # Errors
+    ///
+    /// One of the texels is not in memory.
+    pub fn gather_row<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        request: &Gather,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let level = self.gathered_level(at, &request.detail);
+        let mut spot = self.spot(at);
+        let result = usize::from(request.component & 3);
+        let comparison = self.comparison(at, &self.view.sources[result..=result]);
+        let mut gathered = [0; 4];
+        for to in &mut gathered {
+            let taps = self.first_taps(&level, &spot);
+            *to = self.tap(&level, taps, &spot, comparison, memory)?[result];
+            spot.offset[0] = spot.offset[0].saturating_add(1);
+        }
+        Ok(gathered)
+    }
+
+    /// The elements of `count` texels side by side along x, from the first one on that [`Prepared::gather`] would take: their bits, one
+    /// element behind the other, as far as 16 bytes go. Those of the border, and of other faces of a cube, are zeros.
+    ///
+    /// # Errors
+    ///
+    /// One of the texels is not in memory.
+    pub fn gather_elements<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        detail: &Detail,
+        count: u32,
+        memory: &mut M,
+    ) -> Result<[u8; 16], Error> {
+        let level = self.gathered_level(at, detail);
+        let mut spot = self.spot(at);
+        let bytes = usize::from(self.view.format.bytes.clamp(1, 16));
+        let mut gathered = [0; 16];
+        for to in gathered.chunks_mut(bytes).take(count as usize) {
+            if let [Tap::At(x), Tap::At(y), Tap::At(z)] = self.first_taps(&level, &spot) {
+                let layer = spot.layer.saturating_add(spot.face);
+                let element = level.element(self.view, [x, y, z], layer, memory)?;
+                to.copy_from_slice(&element[..to.len()]);
+            }
+            spot.offset[0] = spot.offset[0].saturating_add(1);
+        }
+        Ok(gathered)
+    }
+
+    /// The level that a gather takes texels from.
+    fn gathered_level(&mut self, at: &Coordinates, detail: &Detail) -> Level {
+        let level = match self.adjusted(at, detail) {
+            Some(lod) if self.normalized && self.sampler.mip != Mip::None => {
+                lod::nearest(lod.query.used, self.sampler.mip_ties)
+            }
+            _ => 0,
+        };
+        self.level(level)
+    }
+
+    /// The first texel along each axis that a gather takes.
+    fn first_taps(&self, level: &Level, spot: &Spot) -> [Tap; 3] {
+        let half = if self.integer && self.sampler.integer_gathers_nearest { 0.5 } else { 0.0 };
+        self.axes_from(level, Filter::Linear, Filter::Nearest, spot, half).map(|axis| axis.taps[0])
     }
 
     /// [`fetch`], but that the sampler says whether sRGB is converted. Nothing else of it counts.
@@ -239,26 +355,33 @@ impl<'a> Prepared<'a> {
         let lod = match detail.lod {
             Lod::Lowest => return None,
             Lod::Level(lod) => lod::given(lod),
-            Lod::Gradients { dx, dy } => {
-                let sizes = if self.normalized { texels::first_size(self.view) } else { [1; 3] };
-                let scale = sizes.map(|size| size as f32);
-                let projected = (self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction)
-                    .then(|| Projected::new(at.at));
-                let [dx, dy] = [dx, dy].map(|change| {
-                    let change = match &projected {
-                        Some(projected) => {
-                            let [s, t] = projected.derivative(change);
-                            [s as f32, t as f32, 0.0]
-                        }
-                        None => change,
-                    };
-                    let axes = self.view.kind.axes();
-                    std::array::from_fn(|k| if k < axes { change[k] * scale[k] } else { 0.0 })
-                });
-                lod::of_changes(dx, dy)
-            }
+            Lod::Gradients { .. } => self.changes(detail, at)?.0.lod,
         };
         Some(lod::adjust(lod, detail, self.view, self.sampler))
+    }
+
+    /// What the changes of coordinates say, if there are some, and the longer one.
+    fn changes(&self, detail: &Detail, at: &Coordinates) -> Option<(Changes, [f32; 3])> {
+        let Lod::Gradients { dx, dy } = detail.lod else { return None };
+        let sizes = if self.normalized { texels::first_size(self.view) } else { [1; 3] };
+        let scale = sizes.map(|size| size as f32);
+        let projected = (self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction)
+            .then(|| Projected::new(at.at));
+        let axes = self.view.kind.axes();
+        let changes = [dx, dy].map(|change| {
+            let change = match &projected {
+                Some(projected) => {
+                    let [s, t] = projected.derivative(change);
+                    [s as f32, t as f32, 0.0]
+                }
+                None => change,
+            };
+            std::array::from_fn(|k| if k < axes { change[k] } else { 0.0 })
+        });
+        let [x, y] = changes.map(|change: [f32; 3]| std::array::from_fn(|k| change[k] * scale[k]));
+        let most = if self.filters() { self.sampler.max_anisotropy.into() } else { 1 };
+        let found = lod::of_changes(x, y, most);
+        Some((found, changes[usize::from(found.along_y)]))
     }
 
     /// Levels and filter of a sample.

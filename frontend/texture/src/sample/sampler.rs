@@ -138,8 +138,10 @@ pub struct Sampler {
     pub unnormalized: bool,
     /// Filters of cubes cross the edges of faces; wrap modes have no meaning then.
     pub seamless: bool,
-    /// The most probes along an axis of anisotropy. How many are taken at which places is known of no family: it has no effect, all
-    /// sampling is isotropic.
+    /// The most probes along an axis of anisotropy, 1 to 16, where the level of detail follows from changes of the coordinates and
+    /// results are no integers. How many hardware takes at which places is known of no family. Here the longer of the two changes is
+    /// divided into as many parts as it is longer than the other one (or than a texel of the first level), rounded up; the level of
+    /// detail is that of a part, the result is the mean of the samples in the middle of each part.
     pub max_anisotropy: u8,
     /// What a filter makes of its texels.
     pub reduction: Reduction,

@@ -641,3 +641,66 @@ fn the_quick_way_gives_the_same() {
     }
     assert!(quick > 1000, "{quick}");
 }
+
+/// Several probes: the mean of what samples without anisotropy give at places along the longer change, with a level of detail that fits
+/// a part of it.
+#[test]
+fn probes_of_anisotropy() {
+    let view = view(Kind::D2, float(), [64, 64, 1], 1, 4);
+    let mut memory = Bytes::floats((0..4096).map(|n| ((n % 64 * 7 + n / 64 * 3) % 31) as f32));
+    let isotropic = Sampler { mip: Mip::Linear, wrap: [Wrap::Wrap; 3], ..bilinear() };
+    let size = view.size.map(|n| n as f32);
+    for most in [2u8, 3, 4, 16] {
+        let sampler = Sampler { max_anisotropy: most, ..isotropic };
+        // Texels of the first level that change along x and y.
+        for (dx, dy) in [
+            ([8.0f32, 0.0], [0.0, 2.0]),
+            ([0.0, 1.0], [3.0, 4.0]),
+            ([1.0, 0.0], [0.0, 1.0]),
+            ([0.25, 0.0], [0.0, 0.125]),
+        ] {
+            let change = |d: [f32; 2]| [d[0] / size[0], d[1] / size[1], 0.0];
+            let length = |d: [f32; 2]| d[0].hypot(d[1]);
+            let (long, short) = if length(dy) > length(dx) { (dy, dx) } else { (dx, dy) };
+            let parts = (length(long) / length(short).max(1.0)).ceil().clamp(1.0, most.into());
+            let lod = (length(long) / parts).log2();
+            let middle = [0.4f32, 0.3];
+            let mut mean = 0.0;
+            for k in 0..parts as u32 {
+                let place = (k as f32 + 0.5) / parts - 0.5;
+                let long = change(long);
+                let at = [middle[0] + long[0] * place, middle[1] + long[1] * place, 0.0];
+                mean += first(&view, &isotropic, at, &Detail::level(lod), &mut memory) / parts;
+            }
+            let detail = Detail::gradients(change(dx), change(dy));
+            let found = first(&view, &sampler, [middle[0], middle[1], 0.0], &detail, &mut memory);
+            assert!(
+                (found - mean).abs() < 0.01 * mean.abs().max(1.0),
+                "{most} {dx:?} {dy:?}: {found} {mean}"
+            );
+            if parts == 1.0 {
+                assert_eq!(
+                    found,
+                    first(&view, &isotropic, [middle[0], middle[1], 0.0], &detail, &mut memory)
+                );
+            }
+        }
+    }
+}
+
+/// Four texels in a row, as numbers and as bits.
+#[test]
+fn gathers_of_rows() {
+    let view = view(Kind::D2, format(1, &[(0, 8, Number::Uint)]), [8, 4, 1], 1, 1);
+    let mut memory = Bytes((0..32).collect());
+    let sampler = Sampler { wrap: [Wrap::Wrap; 3], ..bilinear() };
+    let mut prepared = Prepared::new(&view, &sampler);
+    // Between texels 5 and 6, and rows 1 and 2: the first is (5, 1).
+    let at = at([6.0 / 8.0, 2.0 / 4.0, 0.0]);
+    let request = Gather { component: 0, offsets: None, detail: Detail::LOWEST };
+    assert_eq!(prepared.gather_row(&at, &request, &mut memory), Ok([13, 14, 15, 8]));
+    let elements = prepared.gather_elements(&at, &Detail::LOWEST, 8, &mut memory).unwrap();
+    assert_eq!(elements[..9], [13, 14, 15, 8, 9, 10, 11, 12, 0]);
+    let elements = prepared.gather_elements(&at, &Detail::LOWEST, 4, &mut memory).unwrap();
+    assert_eq!(elements[..5], [13, 14, 15, 8, 0]);
+}

@@ -3,13 +3,12 @@
 //! That is possible if every later reader knows the slot's stride and so can compute the other lanes. Most registers kept across
 //! a barrier hold addresses or indices. When grid-row code returns early, the other lanes are filled in.
 
-use warpjit_backend::{Shape, SlotUses, slot_uses};
+use warpjit_backend::{Shape, SlotUses, VECTOR_LANES, slot_uses};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Scalar, Slot};
 
-use super::WIDE_LANES;
-use super::pieces::{Piece, Pieces};
+use super::phases::{Piece, Pieces};
 
 /// Finds the compact slots of each phase, from the phases' lane patterns and final regions.
 pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
@@ -43,7 +42,7 @@ pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
 /// The stride of a slot at the start of a phase, if it is known within each 16 lanes.
 fn step(piece: &Piece, slot: Slot) -> Option<i32> {
     let known =
-        piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= WIDE_LANES)?;
+        piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= VECTOR_LANES)?;
     match known.shape {
         Shape::Uniform => Some(0),
         Shape::Affine(step) | Shape::Packed(step) => Some(step),

@@ -9,7 +9,7 @@ use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
 
-use super::pieces::{Piece, Pieces};
+use super::phases::{Piece, Pieces};
 use super::shapes::Assumption;
 use super::{Jit, lock};
 use crate::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};

@@ -6,65 +6,23 @@
 
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
-use warpjit_ir::passes::windows;
+use crate::memory::window_access;
+use warpjit_backend::{Shape, SlotShape, VECTOR_LANES, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize_within, part_lanes, versions};
+use warpjit_ir::regions::{Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
-use super::shapes::{Assumption, MOST_LANES, steering_slots};
-use super::width::{accesses_lanes, fits_whole, narrow_groups, parts_in_loops};
-use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
+use super::phases::{Piece, Pieces, Shapes};
+use super::shapes::{Assumption, steering_slots};
+use super::{BlockLook, Jit, lock, written_slots};
 use crate::fork::Section;
-use crate::program::MOST_NARROW;
 use crate::{CancelToken, Error};
 
 /// Most phases of a kernel.
 const MOST_PIECES: usize = 48;
 /// Most instructions of all phases.
 const MOST_INSTS: usize = 6000;
-
-/// The lane pattern of each slot at the start of a phase.
-type Shapes = Vec<Option<SlotShape>>;
-
-/// A phase.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub region: Region,
-    pub groups: u8,
-    pub ways: Vec<Way>,
-    pub shapes: Shapes,
-    /// The patterns that code must check for each warp.
-    pub checks: Vec<(Slot, SlotShape)>,
-    /// Compact slots at the start of the phase, each with its stride ([`super::firsts`]).
-    pub firsts: Vec<(Slot, i32)>,
-    /// For each exit: the slots that are stored in compact form.
-    pub by_firsts: Vec<Vec<Slot>>,
-}
-
-impl Piece {
-    /// The phases that may follow.
-    pub fn next(&self) -> Vec<usize> {
-        self.ways.iter().flat_map(|way| way.pieces()).collect()
-    }
-
-    /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
-    pub fn apart(&self) -> Vec<Option<i32>> {
-        let lanes = u32::from(self.groups) * 4;
-        self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
-    }
-}
-
-/// All phases. Blocks start at the first one.
-#[derive(Clone, Debug)]
-pub(super) struct Pieces {
-    pub list: Vec<Piece>,
-    /// Slots that any phase writes.
-    pub written: SlotSet,
-    /// The number of warps that the barriers require, if it is not all.
-    pub warps: Option<u32>,
-}
 
 impl Jit {
     /// Cuts the kernel that starts at a block into phases, if that is possible. Lane patterns are not known yet.
@@ -79,7 +37,7 @@ impl Jit {
             let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
             // A warp cannot be suspended within a phase.
             if region.may_wait
-                || self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds))
+                || self.variant.windows.is_some_and(|kinds| !window_access::can(&region.mask, &kinds))
             {
                 return Ok(None);
             }
@@ -189,7 +147,7 @@ impl Jit {
             let known = facts(&shapes, lanes);
             let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
             let mut checks = match look.whole && number > 0 {
-                true => self.checks(entry, written, &shapes, lanes.min(WIDE_LANES)),
+                true => self.checks(entry, written, &shapes, lanes.min(VECTOR_LANES)),
                 false => Vec::new(),
             };
             if !checks.is_empty() {
@@ -211,7 +169,7 @@ impl Jit {
             if look.whole {
                 full::all_enter(&mut region.mask);
             }
-            optimize_within(&mut region, self.wide, meter)?;
+            self.generator.optimize(&mut region, meter)?;
             let mut after = shapes.clone();
             for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
@@ -239,13 +197,10 @@ impl Jit {
                 }
             }
         }
-        if self.wide {
-            for piece in &mut pieces.list {
-                // As for single regions.
-                if !part_lanes(&mut piece.region.mask) {
-                    versions(&mut piece.region, look.whole);
-                }
-            }
+        for piece in &mut pieces.list {
+            self.generator.specialize(&mut piece.region, look.whole);
+        }
+        if self.generator.has_compact_slots() {
             super::firsts::know(kernel, pieces);
         }
         Ok(Some(assumptions))
@@ -264,15 +219,12 @@ impl Jit {
     ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         let Piece { region: first, groups: before, .. } = &pieces.list[0];
-        let (before, alone) = (*before, pieces.list.len() == 1);
-        // The largest chunk first.
-        let tries: &[u8] = match self.wide {
-            _ if self.variant.chunk_groups.is_some() || first.whole => &[],
-            true if !alone || !accesses_lanes(&first.mask) || 4 * usize::from(most) != MOST_LANES => &[],
-            true => &[MOST_LANES as u8 / 4],
-            false if pieces.list.iter().any(|piece| parts_in_loops(&piece.region.mask)) => &[],
-            false if alone => &[8, 4],
-            false => &[4],
+        let before = *before;
+        let tries = match self.variant.chunk_groups {
+            None if !first.whole => {
+                self.generator.larger_groups(pieces.list.iter().map(|piece| &piece.region.mask), most)
+            }
+            _ => &[],
         };
         for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
             let mut tried = pieces.clone();
@@ -282,13 +234,10 @@ impl Jit {
                 continue;
             };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
-            let fits = |piece: &Piece| match self.wide {
-                true => fits_whole(&piece.region.mask),
-                false => {
-                    let is_even =
-                        |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
-                    narrow_groups(&piece.region.mask, is_even) >= groups
-                }
+            let fits = |piece: &Piece| {
+                let is_even =
+                    |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
+                self.generator.fits(&piece.region.mask, groups, is_even)
             };
             if even && tried.list.iter().all(fits) {
                 *pieces = tried;
@@ -319,7 +268,7 @@ impl Jit {
             // A slot with a known pattern is not checked, because the check costs more than a stronger pattern saves.
             // Differences between vectors are dropped, because the next launch may have others.
             let all = all.map(|all| match all.apart {
-                Some(_) => SlotShape::new(all.shape, WIDE_LANES),
+                Some(_) => SlotShape::new(all.shape, VECTOR_LANES),
                 None => all,
             });
             if let (Some(all), None) = (all, known[a.slot.index()]) {
@@ -365,13 +314,7 @@ impl Jit {
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
             _ if self.variant.single => 1,
-            Some(groups) if self.wide => groups.min(most),
-            Some(groups) => groups.min(MOST_NARROW).min(most),
-            None if self.wide && !region.whole => {
-                (super::width::vectors(&region.mask) * (WIDE_LANES as u8 / 4)).min(most)
-            }
-            None if self.wide => (WIDE_LANES as u8 / 4).min(most),
-            None => super::DEFAULT_GROUPS.min(most),
+            asked => self.generator.groups(&region.mask, region.whole, asked).min(most),
         }
     }
 }

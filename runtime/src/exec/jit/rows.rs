@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use warpjit_backend::{
-    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape,
+    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape, VECTOR_LANES,
 };
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
@@ -18,8 +18,8 @@ use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotInit, Space, Terminator};
 
-use super::looks::{BlockLook, BlockSize};
-use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
+use super::look::{BlockLook, BlockSize};
+use super::{Compiled, Jit, RegionFlow, Versions, lock};
 use crate::exec::background::Background;
 use crate::exec::memory::Rights;
 use crate::vm;
@@ -105,7 +105,7 @@ impl Firsts {
     /// Fills in the other lanes in a frame.
     fn spread(self, frame: &mut [u32], lanes: usize) {
         let Some(words) = frame.get_mut(self.word..self.word + lanes) else { return };
-        for sixteen in words.chunks_mut(super::WIDE_LANES as usize) {
+        for sixteen in words.chunks_mut(VECTOR_LANES as usize) {
             let first = sixteen[0];
             let steps = (0u32..).map(|lane| (self.step as u32).wrapping_mul(lane));
             sixteen.iter_mut().zip(steps).for_each(|(word, more)| *word = first.wrapping_add(more));
@@ -237,7 +237,7 @@ impl Jit {
             }
         }
         let mut options = Options::new(self.target.clone());
-        options.wide_vectors = self.wide;
+        self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translate;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
@@ -260,7 +260,7 @@ impl Jit {
             backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
-        let exits = |piece: pieces::Piece| PieceExits {
+        let exits = |piece: super::phases::Piece| PieceExits {
             at: piece.region.entry,
             exits: piece.region.exits,
             faults: piece.region.faults,

@@ -4,16 +4,16 @@
 
 use std::collections::HashMap;
 
-use warpjit_backend::{Shape, SlotShape};
+use warpjit_backend::{Shape, SlotShape, VECTOR_LANES};
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts};
 use warpjit_ir::{
     Block, BlockCall, Builtin, Function, Group, Imm, Meter, Opcode, Scalar, Slot, SlotInit, Stopped,
     Terminator, Value,
 };
 
-use super::{Compiled, Jit, WIDE_LANES};
+use super::{Compiled, Jit};
 
 /// Most lanes of a chunk.
 pub(super) const MOST_LANES: usize = 64;
@@ -44,7 +44,7 @@ impl Assumption {
         };
         let line = match (known.shape, known.apart) {
             (Shape::Lines { lanes, apart, .. }, _) => Some((u32::from(lanes), apart)),
-            (_, apart) => apart.map(|apart| (WIDE_LANES, apart)),
+            (_, apart) => apart.map(|apart| (VECTOR_LANES, apart)),
         };
         let steps = std::array::from_fn(|lane| match line {
             Some((lanes, apart)) => {
@@ -221,18 +221,19 @@ impl Jit {
         let step = words[1].wrapping_sub(words[0]) as i32;
         // Patterns are tried from the strongest down (packed coordinates are affine too). With 16-lane vectors, a
         // pattern within each vector is also useful.
-        let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
+        let parts = if self.generator.knows_vectors() { chunk_lanes.min(VECTOR_LANES) } else { chunk_lanes };
         let whole = |shape| Some(SlotShape::new(shape, chunk_lanes));
         let of_parts = |shape| Some(SlotShape::new(shape, parts));
         // The difference between consecutive vectors.
-        let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
+        let far = words.get(VECTOR_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
         let far = far.filter(|_| at_start && parts < chunk_lanes);
         let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
         let halves_apart = far.filter(|far| far & 0xffff == 0);
         // Or 2-D affine, with shorter rows.
         let lines = |lanes: u8| {
-            let next =
-                words.get(usize::from(lanes)).filter(|_| at_start && self.wide && parts == WIDE_LANES)?;
+            let next = words
+                .get(usize::from(lanes))
+                .filter(|_| at_start && self.generator.knows_vectors() && parts == VECTOR_LANES)?;
             let apart = next.wrapping_sub(words[0]) as i32;
             let packed = step > 0 && step & !0xffff == 0 && apart > 0 && apart & 0xffff == 0;
             Some(SlotShape::new(Shape::Lines { lanes, step, apart, packed }, chunk_lanes))
@@ -272,7 +273,7 @@ impl Jit {
                 let data = kernel.func.slots.get(slot.index())?;
                 let lanes = match (data.ty.uniform, data.ty.scalar) {
                     (true, Scalar::I32) if matches!(data.init, SlotInit::Builtin(Builtin::Launched(_))) => 1,
-                    (false, Scalar::I1) if data.name == EXEC_SLOT => kernel.func.lanes,
+                    (false, Scalar::I1) if kernel.func.lane_mask == Some(slot) => kernel.func.lanes,
                     _ => return None,
                 };
                 let offset = self.offsets[slot.index()];

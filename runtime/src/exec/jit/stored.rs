@@ -3,7 +3,9 @@
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{HostPlace, Returns, Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
+use warpjit_backend::{
+    HostPlace, Returns, Shape, SlotShape, TrapLane, TrapSite, VECTOR_LANES, decode_space, encode_space,
+};
 use warpjit_frontend::registry;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -14,11 +16,11 @@ use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
 use super::shapes::{Assumption, MOST_LANES, StartShapes};
 use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
-use crate::cache::bytes::{Reader, Writer};
-use crate::cache::digest::Digest;
+use crate::bytes::{Reader, Writer};
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::Announced;
-use crate::program::Variant;
+use crate::digest::Digest;
+use crate::variant::Variant;
 use crate::vm::FloatMode;
 
 /// A compiled region, its code wherever it lies.
@@ -62,7 +64,7 @@ impl Jit {
         (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
         // Settings that do not change the code are left out.
         Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
-        self.target.hash_for(self.wide, &mut digest);
+        self.generator.hash_with(&self.target, &mut digest);
         self.kernel.func.hash(&mut digest);
         self.facts.hash(&mut digest);
         Key(digest.value())
@@ -309,7 +311,7 @@ impl Jit {
                 (3, 0) if whole => Shape::Ones,
                 (4, step) if even => {
                     let (of, apart, packed) = (from.u8()?, from.u32()? as i32, flag(from.u8()?)?);
-                    if !matches!(of, 4 | 8) || lanes < super::WIDE_LANES {
+                    if !matches!(of, 4 | 8) || lanes < VECTOR_LANES {
                         return None;
                     }
                     Shape::Lines { lanes: of, step, apart, packed }
@@ -318,9 +320,7 @@ impl Jit {
             };
             let known = match (from.u8()?, from.u32()? as i32) {
                 (0, 0) => SlotShape::new(shape, lanes),
-                (1, apart)
-                    if !matches!(shape, Shape::Ones | Shape::Lines { .. }) && lanes > super::WIDE_LANES =>
-                {
+                (1, apart) if !matches!(shape, Shape::Ones | Shape::Lines { .. }) && lanes > VECTOR_LANES => {
                     SlotShape::apart(shape, lanes, apart)
                 }
                 _ => return None,

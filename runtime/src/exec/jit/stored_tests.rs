@@ -1,11 +1,11 @@
 //! Tests of serialised regions: they read back unchanged, and other bytes are rejected.
 
-use super::super::looks::BlockLook;
+use super::super::look::BlockLook;
 use super::super::rows::Make;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
-use crate::program::Variant;
+use crate::variant::Variant;
 use crate::{Config, Launch};
 use std::sync::Arc;
 use warpjit_ir::Space;
@@ -281,7 +281,7 @@ fn keys_tell_apart_what_code_depends_on() {
     let mut other = jit(BODY, &base);
     let here = other.key();
     let known = Arc::get_mut(&mut other).expect("ours alone");
-    known.wide = !known.wide;
+    known.generator = known.generator.other();
     assert_ne!(other.key(), here);
     // Tiers share code.
     let auto = jit(BODY, &Config { tier: Tier::Auto, hot_after: Some(3), ..base.clone() });

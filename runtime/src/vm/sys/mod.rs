@@ -8,6 +8,7 @@ pub mod sampler;
 mod signals;
 mod stack;
 mod stacks;
+mod stores;
 mod unix;
 
 #[cfg(not(target_os = "linux"))]
@@ -28,6 +29,7 @@ pub use signals::ensure;
 #[cfg(test)]
 pub use signals::install as init;
 pub use stack::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
+pub use stores::mend_with as mend_stores_with;
 pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 
 /// The floating-point environment of compiled code.

@@ -247,7 +247,7 @@ pub unsafe extern "C" fn handle_signal(
     }
     // SAFETY: as above.
     let address = unsafe { (*info).si_addr() } as usize;
-    if signal == signals::SIGNALS[0] && crate::memory::write_to_clean(address) {
+    if signal == signals::SIGNALS[0] && super::stores::mend(address) {
         return true;
     }
     if is_guarded {

@@ -80,7 +80,7 @@ fn results(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         return;
     }
     let count = match shape.action {
-        Action::Gather => 4,
+        _ if shape.gathers() => 4,
         Action::Atomic(op, _) => {
             let words = (inst.mem.dmask & 15).count_ones();
             match (op.takes_two(), words) {
@@ -91,8 +91,11 @@ fn results(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         _ => (inst.mem.dmask & 15).count_ones(),
     };
     let mut values: Vec<Value> = (0..count).map(|word| e.local(4 * word)).collect();
-    let halves =
-        inst.mem.d16 && !matches!(shape.action, Action::Atomic(..) | Action::Load(Form::Raw | Form::Signed));
+    let converted = !matches!(
+        shape.action,
+        Action::Atomic(..) | Action::Load(Form::Raw | Form::Signed) | Action::GatherRaw(_)
+    );
+    let halves = inst.mem.d16 && converted;
     if halves && packs(inst) {
         values = pack_halves(e, &values);
     }

@@ -1,0 +1,58 @@
+//! Passes over mask form, one a file, and the list of all passes. Those for any function are in [`warpjit_ir_core::passes`].
+//!
+//! They need masks as values, and do nothing in SPMD form. [`schedule`] and [`lane_loops`] depend on the host; what they must know of it
+//! is an argument, so they are in no list.
+
+pub mod canon;
+pub mod conjunctions;
+pub mod demand;
+pub mod ends;
+pub mod floats;
+pub mod lane_loops;
+pub mod one_lane;
+pub mod pairs;
+pub mod remaining;
+pub mod schedule;
+pub mod sink;
+pub mod whole;
+
+use warpjit_ir_core::function::Function;
+use warpjit_ir_core::passes::{self as any_form, Pass};
+
+const OF_MASK_FORM: [(&str, Pass); 10] = [
+    ("canon", canon::run),
+    ("conjunctions", conjunctions::run),
+    ("demand", demand::run),
+    ("ends", ends::run),
+    ("floats", floats::run),
+    ("one_lane", one_lane::run),
+    ("pairs", pairs::run),
+    ("remaining", remaining::run),
+    ("sink", sink::run),
+    ("whole", whole::run),
+];
+
+/// Every pass of both crates by name, as `test pass NAME` in fixtures says it.
+pub const ALL: &[(&str, Pass)] = &joined();
+
+const fn joined() -> [(&'static str, Pass); any_form::ALL.len() + OF_MASK_FORM.len()] {
+    let mut all = [any_form::ALL[0]; any_form::ALL.len() + OF_MASK_FORM.len()];
+    let mut n = 0;
+    while n < all.len() {
+        let own = n.checked_sub(any_form::ALL.len());
+        all[n] = match own {
+            Some(own) => OF_MASK_FORM[own],
+            None => any_form::ALL[n],
+        };
+        n += 1;
+    }
+    all
+}
+
+/// Runs passes in order; says whether one has changed the function. In debug builds the function is verified after each.
+///
+/// # Panics
+/// In debug builds, when a pass leaves a function that is not well formed.
+pub fn pipeline(func: &mut Function, passes: &[Pass]) -> bool {
+    any_form::run_verified(func, passes, ALL)
+}

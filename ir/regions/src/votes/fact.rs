@@ -1,0 +1,96 @@
+//! What the vote analyses know of a value in one lane ([`Fact`]), and how an operation derives it from its operands.
+
+use warpjit_ir_core::entities::Slot;
+use warpjit_ir_core::eval::eval_scalar;
+use warpjit_ir_core::function::{Function, InstData};
+use warpjit_ir_core::opcodes::Opcode;
+use warpjit_ir_core::types::Scalar;
+
+/// What is known of a value in one lane.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Fact {
+    /// It equals this slot's value at the vote.
+    pub same: Option<Slot>,
+    /// Its bits; of a truth value 0 or 1.
+    pub number: Option<u64>,
+    /// The votes (a bit for each) on which it may depend: whether the lane ran the code that they guard. 0 if the
+    /// number is known.
+    pub taint: u64,
+}
+
+impl Fact {
+    /// Nothing is known.
+    pub const NONE: Fact = Fact { same: None, number: None, taint: 0 };
+
+    pub fn number(bits: u64) -> Fact {
+        Fact { number: Some(bits), ..Fact::NONE }
+    }
+
+    /// What holds of a value that is one of two others.
+    pub fn meet(self, other: Fact) -> Fact {
+        Fact {
+            same: self.same.filter(|_| self.same == other.same),
+            number: self.number.filter(|_| self.number == other.number),
+            taint: self.taint | other.taint,
+        }
+    }
+
+    /// What is known of an operation's result. For operations that depend on more than their operands, only the taint
+    /// of the operands is.
+    pub fn of_result(func: &Function, data: &InstData, args: &[Fact]) -> Fact {
+        let of = |n: usize| args.get(n).copied().unwrap_or(Fact::NONE);
+        let ones = data.args.first().map_or(1, |&v| func.ty(v).scalar.bit_mask());
+        let (a, b) = (of(0), of(1));
+        match data.op {
+            Opcode::Splat => a,
+            Opcode::Iand => decided(a, b, 0, ones),
+            Opcode::Ior => decided(a, b, ones, 0),
+            Opcode::Ixor if a.number == Some(0) => b,
+            Opcode::Ixor if b.number == Some(0) => a,
+            Opcode::Select => match a.number {
+                Some(0) => of(2),
+                Some(_) => b,
+                None => {
+                    let either = b.meet(of(2));
+                    // If both are the same number, the choice makes no difference.
+                    let taint = if either.number.is_some() { 0 } else { either.taint | a.taint };
+                    Fact { taint, ..either }
+                }
+            },
+            op if op.is_pure() => {
+                let bits: Option<Vec<u64>> = args.iter().map(|arg| arg.number).collect();
+                let types: Vec<Scalar> = data.args.iter().map(|&v| func.ty(v).scalar).collect();
+                let result = data.result.map(|v| func.ty(v).scalar);
+                let number = bits.zip(result).and_then(|(bits, result)| {
+                    eval_scalar(data.op, &data.imm, &types, result, &bits)
+                        .map(|bits| bits & result.bit_mask())
+                });
+                Fact { number, ..tainted_by(args, number.is_some()) }
+            }
+            _ => tainted_by(args, false),
+        }
+    }
+}
+
+/// A value computed from `args`.
+fn tainted_by(args: &[Fact], is_known: bool) -> Fact {
+    let taint = args.iter().fold(0, |all, arg| all | arg.taint);
+    Fact { taint: if is_known { 0 } else { taint }, ..Fact::NONE }
+}
+
+/// The `and` or `or` of two values: an `absorbing` operand decides the result, a `neutral` one leaves the other
+/// operand.
+fn decided(a: Fact, b: Fact, absorbing: u64, neutral: u64) -> Fact {
+    let absorbs = |fact: Fact| fact.number == Some(absorbing);
+    match () {
+        () if absorbs(a) && (a.same.is_some() || !absorbs(b)) => a,
+        () if absorbs(b) => b,
+        () if a.number == Some(neutral) => b,
+        () if b.number == Some(neutral) => a,
+        () if a.same.is_some() && a.same == b.same => a,
+        () => {
+            let number = a.number.zip(b.number).map(|(a, b)| if absorbing == 0 { a & b } else { a | b });
+            Fact { number, ..tainted_by(&[a, b], number.is_some()) }
+        }
+    }
+}

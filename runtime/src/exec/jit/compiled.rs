@@ -1,0 +1,336 @@
+//! Compiled code of a region: what it assumes of a warp, what it needs to run, and how a run ends.
+
+use std::sync::Arc;
+
+use warpjit_backend::{self as backend, Context, Returns, SlotShape, TablePointer, TrapSite};
+use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
+use warpjit_ir::{Block, DeviceSite, GuestFault, PureFn, Slot, Space, WordTable};
+
+use super::rows::RowNeeds;
+use super::shapes::{Assumption, StartShapes};
+use crate::CodeListing;
+use crate::debug::Announced;
+use crate::exec::carried;
+use crate::exec::memory::Rights;
+use crate::vm::{self, FloatMode};
+
+/// Machine code of a region.
+#[derive(Debug)]
+pub struct Compiled {
+    /// Dropped before the code.
+    pub(super) announced: Announced,
+    pub(super) code: vm::Code,
+    /// Code offsets with guest addresses ([`RegionCode::pcs`]), if asked for.
+    pub(super) pcs: Vec<(u32, u32)>,
+    pub(super) traps: Vec<(u32, TrapSite)>,
+    pub(super) pures: Vec<&'static PureFn>,
+    pub(super) devices: Vec<DeviceSite>,
+    pub(super) tables: Vec<TablePointer>,
+    pub(super) table_names: Vec<&'static WordTable>,
+    /// The values that it may return; for grid-row code, of each phase.
+    pub(super) returns: Vec<Returns>,
+    pub(super) mode: FloatMode,
+    pub(super) exits: Vec<ExitKind>,
+    pub(super) faults: Vec<RegionFault>,
+    pub(super) assumptions: Vec<Assumption>,
+    /// The lane patterns it was made for, if warps start at this region.
+    pub(super) start: Option<StartShapes>,
+    /// For grid-row code: what it needs besides its assumptions.
+    pub(super) row: Option<RowNeeds>,
+    /// Slots that it writes.
+    pub(super) written: SlotSet,
+    /// See [`Region::steps`].
+    pub(super) steps: u32,
+    /// Lanes of its chunks, if it may wait for others ([`Region::may_wait`]); else 0.
+    pub(super) waits: u32,
+    /// Where its region starts.
+    pub(super) at: Block,
+    /// Lanes of a warp.
+    pub(super) lanes: usize,
+    /// Which of the versions of its region this is.
+    pub(super) number: u32,
+    /// The code as text, if kept, until it is announced.
+    pub(super) listing: Option<Box<CodeListing>>,
+}
+
+/// Compiled code by host address.
+#[derive(Debug, Default)]
+pub struct CodeIndex(pub(super) Vec<(usize, Arc<Compiled>)>);
+
+impl CodeIndex {
+    /// The guest instruction that the code at a host address belongs to, if any.
+    pub fn guest_pc(&self, at: usize) -> Option<u32> {
+        let next = self.0.partition_point(|(start, _)| *start <= at);
+        let (_, code) = self.0.get(next.checked_sub(1)?)?;
+        backend::guest_pc(&code.pcs, code.code.offset_of(at)?)
+    }
+}
+
+/// How a run of a region ended.
+#[derive(Debug)]
+pub enum RegionFlow {
+    /// It took this exit. With it: lanes whose threads ended, and the lanes where the condition of the exit's
+    /// terminator holds.
+    Exit(ExitKind, u64, u64),
+    /// The guest faulted.
+    Fault(Fault),
+    /// The poll function asked to stop.
+    Stopped,
+}
+
+/// Lane patterns that all warps of a block are known to have, while they run together.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct KnownShapes(pub(super) Vec<(Slot, SlotShape)>);
+
+impl KnownShapes {
+    /// Keeps the patterns that still hold after all warps have run `code`.
+    pub fn after(&mut self, code: &Compiled) {
+        self.0.retain(|(slot, ..)| !code.written.contains(*slot));
+    }
+
+    /// Adds what `code` assumes, after it was found to hold for all warps.
+    pub fn learn(&mut self, code: &Compiled) {
+        for a in &code.assumptions {
+            if !self.0.contains(&(a.slot, a.known)) {
+                self.0.push((a.slot, a.known));
+            }
+        }
+    }
+}
+
+/// An assumption of code that is still to be checked.
+#[derive(Debug)]
+pub struct Needed {
+    pub(super) assumption: Assumption,
+    pub(super) lanes: usize,
+}
+
+impl Needed {
+    /// Whether it holds for a warp.
+    #[inline]
+    pub fn holds(&self, warp: &Warp) -> bool {
+        let start = self.assumption.offset as usize / 4;
+        self.assumption.holds(&warp.frame.words()[start..start + self.lanes], warp.active)
+    }
+}
+
+impl Compiled {
+    /// Whether the code may write a slot.
+    pub fn writes(&self, slot: Slot) -> bool {
+        self.written.contains(slot)
+    }
+
+    /// Instructions that a warp must have left to enter it, if they are limited.
+    #[inline]
+    pub fn steps(&self) -> u64 {
+        self.steps.into()
+    }
+
+    /// Lanes of its chunks, if it may wait for others, so that it runs on a stack of its own ([`Compiled::begin`]); else 0.
+    #[inline]
+    pub fn waits(&self) -> u32 {
+        self.waits
+    }
+
+    /// Whether it assumes less than could be assumed of some warps that it fits.
+    #[inline]
+    pub fn assumes_little(&self) -> bool {
+        self.start.as_ref().is_some_and(|start| start.little)
+    }
+
+    /// Whether the code's assumptions hold for the warp.
+    #[inline]
+    pub fn fits(&self, warp: &Warp) -> bool {
+        let (words, lanes) = (warp.frame.words(), self.lanes);
+        self.assumptions.iter().all(|assumption| {
+            let start = assumption.offset as usize / 4;
+            assumption.holds(&words[start..start + lanes], warp.active)
+        })
+    }
+
+    /// Whether the code's assumptions hold for all of the warps. `known` need not be checked.
+    #[inline]
+    pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
+        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known))).all(|assumption| {
+            let start = assumption.offset as usize / 4;
+            warps.clone().all(|warp| {
+                let words = &warp.frame.words()[start..start + self.lanes];
+                assumption.holds(words, warp.active)
+            })
+        })
+    }
+
+    /// The assumptions that `known` does not imply.
+    pub fn needed(&self, known: &KnownShapes) -> Vec<Needed> {
+        let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known)));
+        unknown.map(|&assumption| Needed { assumption, lanes: self.lanes }).collect()
+    }
+
+    /// Which of the versions of its region this is.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Runs the region for the warp's active lanes. The context's memory must be the launch's.
+    pub fn run(&self, context: &mut Context, warp: &mut Warp, rights: &Rights<'_>) -> RegionFlow {
+        context.active = warp.active;
+        context.exited = 0;
+        context.cond = 0;
+        context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
+        context.tables = self.tables.as_ptr();
+        let frame = warp.frame.as_mut_ptr().cast::<u8>();
+        // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
+        // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
+        let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+        match result {
+            Ok(result) => self.outcome(result, &self.faults, context, rights),
+            Err(raw) => self.signal(&raw, context, rights),
+        }
+    }
+
+    /// Prepares a call of the region, for some of the warp's active lanes, on a stack of its own. The context's memory
+    /// must be the launch's. The context, the frame, the memory and `self` must outlive the call, or the call must be
+    /// dropped before them.
+    pub fn begin(&self, fiber: &mut vm::Fiber, context: &mut Context, warp: &mut Warp, lanes: u64) {
+        (context.active, context.exited, context.cond, context.split) = (lanes, 0, 0, 0);
+        context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
+        context.tables = self.tables.as_ptr();
+        let frame = warp.frame.as_mut_ptr().cast::<u8>();
+        // SAFETY: as in `run`; only `poll` suspends, which holds nothing.
+        unsafe { fiber.start(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+    }
+
+    /// How a call made by [`Compiled::begin`] ended: its exit, with the lanes that ended and the condition, or an
+    /// exception.
+    pub fn came_out(
+        &self,
+        result: Result<u64, Box<vm::RawFault>>,
+        context: &mut Context,
+        rights: &Rights<'_>,
+    ) -> Result<(u64, u64, u64), RegionFlow> {
+        match result {
+            Ok(exit) if exit < u64::from(FAULT_EXIT) => Ok((exit, context.exited, context.cond)),
+            Ok(result) => Err(self.outcome(result, &self.faults, context, rights)),
+            Err(raw) => Err(self.signal(&raw, context, rights)),
+        }
+    }
+
+    /// Runs the region for warps in the order of `calls`, as long as each takes exit `wanted`. A call holds the frame
+    /// and active lanes; on return, the ended lanes and the condition. Returns the last call that ran, and in `ended`
+    /// its exception if it had one. The context's memory must be that of all the warps.
+    pub fn run_all(
+        &self,
+        context: &mut Context,
+        calls: &mut [vm::Call],
+        wanted: u64,
+        ended: &mut Option<Box<vm::RawFault>>,
+    ) -> usize {
+        // What `enter_all` puts into and takes from the context.
+        const {
+            assert!(std::mem::offset_of!(Context, active) == 0);
+            assert!(std::mem::offset_of!(Context, exited) == 8);
+            assert!(std::mem::offset_of!(Context, cond) == 16);
+        }
+        context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
+        context.tables = self.tables.as_ptr();
+        let pointer = (&raw mut *context).cast::<u8>();
+        // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
+        unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode, ended) }
+    }
+
+    /// How the last call of [`Compiled::run_all`] ended.
+    pub fn flow_of(
+        &self,
+        context: &mut Context,
+        call: Option<&vm::Call>,
+        ended: Option<Box<vm::RawFault>>,
+        rights: &Rights<'_>,
+    ) -> RegionFlow {
+        let result = call.map_or(backend::STOPPED, |call| call.result);
+        match ended {
+            Some(raw) => self.signal(&raw, context, rights),
+            None => self.outcome(result, &self.faults, context, rights),
+        }
+    }
+
+    /// Where an exit leads.
+    pub fn exit(&self, number: u64) -> Option<ExitKind> {
+        self.exits.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// Decodes a result of the code. `faults` are the faults of the region that ran.
+    pub(super) fn outcome(
+        &self,
+        result: u64,
+        faults: &[RegionFault],
+        context: &mut Context,
+        rights: &Rights<'_>,
+    ) -> RegionFlow {
+        match result {
+            backend::FAULT if context.device_fault.is_some() => {
+                carried::throw_again();
+                let fault = context.device_fault.take().expect("looked at");
+                RegionFlow::Fault(interp::fault_of_device(context.fault.pc, fault))
+            }
+            backend::FAULT => {
+                carried::throw_again();
+                let (space, bytes, store) = access_of(&context.fault);
+                let denied = |address| rights.first_denied(space, address, bytes, store);
+                RegionFlow::Fault(fault_of(&context.lowest_fault(denied)))
+            }
+            backend::STOPPED => RegionFlow::Stopped,
+            exit if exit >= u64::from(FAULT_EXIT) => {
+                let found = faults[(exit - u64::from(FAULT_EXIT)) as usize];
+                RegionFlow::Fault(Fault {
+                    kind: match found.kind {
+                        GuestFault::Illegal => FaultKind::Illegal,
+                        GuestFault::Trap => FaultKind::Trap,
+                    },
+                    pc: found.pc,
+                    lane: if context.exited == 0 { 0 } else { context.exited.trailing_zeros() },
+                    address: None,
+                    space: None,
+                    store: false,
+                })
+            }
+            exit => RegionFlow::Exit(self.exits[exit as usize], context.exited, context.cond),
+        }
+    }
+
+    /// The guest fault that a host exception of the code stands for.
+    pub(super) fn signal(&self, raw: &vm::RawFault, context: &Context, rights: &Rights<'_>) -> RegionFlow {
+        let site = self.code.offset_of(raw.pc).and_then(|offset| {
+            self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
+        });
+        let Some(site) = site else {
+            panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
+        };
+        let mut record = site.fault(context, raw.address as u64, &raw.registers);
+        let (space, bytes, store) = access_of(&record);
+        record.address = rights.first_denied(space, record.address, bytes, store).unwrap_or(record.address);
+        RegionFlow::Fault(fault_of(&record))
+    }
+}
+
+/// Space, bytes and direction of an access that has faulted.
+pub(super) fn access_of(record: &backend::FaultRecord) -> (Space, u8, bool) {
+    (record.space(), record.bytes as u8, record.store != 0)
+}
+
+pub(super) fn fault_of(record: &backend::FaultRecord) -> Fault {
+    Fault {
+        kind: FaultKind::Memory,
+        pc: record.pc,
+        lane: record.lane,
+        address: Some(record.address),
+        space: Some(record.space()),
+        store: record.store != 0,
+    }
+}

@@ -1,0 +1,48 @@
+//! A kernel cut into phases for grid-row code. `pieces.rs` cuts it; a *phase* is a region that all warps of a block finish before any warp
+//! starts the next one.
+
+use warpjit_backend::{SlotShape, Way};
+use warpjit_ir::Slot;
+use warpjit_ir::regions::Region;
+use warpjit_ir::regions::liveness::SlotSet;
+
+/// The lane pattern of each slot at the start of a phase.
+pub(super) type Shapes = Vec<Option<SlotShape>>;
+
+/// A phase.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub region: Region,
+    pub groups: u8,
+    pub ways: Vec<Way>,
+    pub shapes: Shapes,
+    /// The patterns that code must check for each warp.
+    pub checks: Vec<(Slot, SlotShape)>,
+    /// Compact slots at the start of the phase, each with its stride ([`super::firsts`]).
+    pub firsts: Vec<(Slot, i32)>,
+    /// For each exit: the slots that are stored in compact form.
+    pub by_firsts: Vec<Vec<Slot>>,
+}
+
+impl Piece {
+    /// The phases that may follow.
+    pub fn next(&self) -> Vec<usize> {
+        self.ways.iter().flat_map(|way| way.pieces()).collect()
+    }
+
+    /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
+    pub fn apart(&self) -> Vec<Option<i32>> {
+        let lanes = u32::from(self.groups) * 4;
+        self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
+    }
+}
+
+/// All phases. Blocks start at the first one.
+#[derive(Clone, Debug)]
+pub(super) struct Pieces {
+    pub list: Vec<Piece>,
+    /// Slots that any phase writes.
+    pub written: SlotSet,
+    /// The number of warps that the barriers require, if it is not all.
+    pub warps: Option<u32>,
+}

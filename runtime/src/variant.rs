@@ -1,0 +1,106 @@
+//! The settings that code depends on. A program has code of its own for each combination of them.
+
+use crate::memory::window::kinds;
+use crate::memory::window_access::{WINDOWS, Window};
+use crate::observe::Observe;
+use crate::{Config, HostLevel, Launch, Numerics, Tier};
+use warpjit_backend::Generator;
+use warpjit_ir::regions::{ChunkLimits, RegionOptions};
+
+/// Settings that compiled code depends on. Each combination has code of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Variant {
+    pub tier: Tier,
+    pub hot_after: u32,
+    pub chunk_groups: Option<u8>,
+    /// One lane after another, in scalar code.
+    pub single: bool,
+    pub checked_memory: bool,
+    pub lockstep: bool,
+    pub numerics: Numerics,
+    pub host: HostLevel,
+    pub count: bool,
+    pub keep_registers: bool,
+    pub exact_steps: bool,
+    /// Whether code leaves its region within bounded time, for launches that may be paused.
+    pub bounded: bool,
+    /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
+    pub windows: Option<[Window; WINDOWS]>,
+    /// Whether code translates the 64-bit addresses of loads and stores; with `checked_memory`, also 32-bit ones.
+    pub translate: bool,
+    /// How many of the highest bits of a 64-bit address are ignored.
+    pub ignored_bits: u32,
+    /// Whether code comes with a table of guest addresses.
+    pub pcs: bool,
+    /// Whether code is announced to perf.
+    pub perf: bool,
+    /// Whether code is kept as text.
+    pub listings: bool,
+}
+
+/// See [`Config::hot_after`].
+const HOT_AFTER: u32 = 16;
+
+impl Variant {
+    pub(crate) fn new(config: &Config, launch: &Launch, translate: bool) -> Self {
+        Variant {
+            tier: match config.tier {
+                Tier::Auto if !cfg!(feature = "jit") => Tier::Interp,
+                tier => tier,
+            },
+            hot_after: config.hot_after.unwrap_or(HOT_AFTER),
+            chunk_groups: config.chunk_groups,
+            single: config.chunk_groups == Some(0),
+            checked_memory: config.checked_memory,
+            lockstep: config.lockstep,
+            numerics: config.numerics,
+            host: config.host,
+            count: config.count || config.observe.count,
+            keep_registers: launch.capture_registers,
+            // Counting instructions needs the same exact counts as a limit.
+            exact_steps: launch.max_steps != 0 || config.count,
+            bounded: false,
+            windows: kinds(&launch.globals),
+            translate,
+            ignored_bits: 0,
+            pcs: config.observe.needs_pcs(),
+            perf: config.observe.perf,
+            listings: config.observe.listings,
+        }
+    }
+
+    pub(crate) fn region_options(&self) -> RegionOptions {
+        RegionOptions {
+            lockstep: self.lockstep,
+            keep_registers: self.keep_registers,
+            count: self.count,
+            exact_steps: self.exact_steps,
+            bounded: self.bounded,
+            chunks: match self.generator().chunk_limits(self.chunk_groups) {
+                limits if self.single => ChunkLimits { whole: 0, ..limits },
+                limits => limits,
+            },
+            by_quads: !self.single,
+        }
+    }
+
+    /// The same settings for one lane after another.
+    pub(crate) fn lane_by_lane(mut self) -> Variant {
+        self.single = true;
+        self
+    }
+
+    /// Whether blocks may run lane by lane if that is faster ([`crate::exec::ways`]).
+    pub(crate) fn may_choose(&self, config: &Config) -> bool {
+        let Observe { perf, sample_rate, count, listings } = config.observe;
+        self.tier != Tier::Interp
+            && self.chunk_groups.is_none()
+            && !(self.keep_registers || self.exact_steps || self.bounded || self.count)
+            && !(perf || sample_rate > 0 || count || listings)
+    }
+
+    /// The code generator.
+    pub(crate) fn generator(&self) -> Generator {
+        Generator::of_host(self.host.into(), self.chunk_groups, self.single, self.checked_memory)
+    }
+}
