@@ -48,7 +48,12 @@ pub struct Kernel {
 
 impl Kernel {
     /// Reads the descriptor at an address, which is mapped.
-    pub(crate) fn read(memory: &Memory, name: &str, object: u64, loaded: Arc<Loaded>) -> Result<Kernel, String> {
+    pub(crate) fn read(
+        memory: &Memory,
+        name: &str,
+        object: u64,
+        loaded: Arc<Loaded>,
+    ) -> Result<Kernel, String> {
         let old = loaded.old;
         let mut bytes = [0; 256];
         let bytes = &mut bytes[..if old { 256 } else { 64 }];
@@ -131,7 +136,9 @@ impl Kernel {
                 // What the packet says counts.
                 .rsrc2(Some(self.rsrc2))
                 .flat_apertures(knows)
-                .jump_targets(self.loaded.functions.iter().map(|at| at.wrapping_add(self.loaded.delta)).collect())
+                .jump_targets(
+                    self.loaded.functions.iter().map(|at| at.wrapping_add(self.loaded.delta)).collect(),
+                )
                 .data_share_given(true);
             Program::load_at(memory, self.entry, &options).map_err(|error| error.to_string())
         });
