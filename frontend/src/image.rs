@@ -31,6 +31,12 @@ pub struct CodeOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, by number. Jumps to addresses in them are
     /// followed.
     pub known_user_data: Vec<(u8, u32)>,
+    /// Raw GCN code with `rsrc2`, before 1.4: whether the program knows the apertures, so that its flat addresses may be in LDS or scratch.
+    pub flat_apertures: bool,
+    /// GCN code in guest memory: addresses of functions. Jumps to addresses that are not known may lead to them.
+    pub jump_targets: Vec<u64>,
+    /// GCN code in guest memory: the global data share is the guest's own memory, where a launch would provide it.
+    pub data_share_given: bool,
     /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
     /// faults are addresses in the segment.
     pub base: u32,

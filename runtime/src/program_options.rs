@@ -33,6 +33,16 @@ pub struct ProgramOptions {
     /// Raw GCN code with `rsrc2`: words of user data that are the same in all launches, as (number, word). A jump to an address in them,
     /// as a vertex program calls its fetch shader, is followed when the program is loaded. A launch with another word is an error.
     pub known_user_data: Vec<(u8, u32)>,
+    /// Raw GCN code with `rsrc2`, before 1.4: whether the program knows where LDS and scratch are among flat addresses
+    /// ([`warpjit_frontend::gcn::abi::SHARED_APERTURE`], [`warpjit_frontend::gcn::abi::PRIVATE_APERTURE`]), as HSA's queues tell. Otherwise
+    /// all flat addresses are global, which is faster. From 1.4 on every program knows.
+    pub flat_apertures: bool,
+    /// [`crate::Program::load_at`] on GCN: guest addresses of functions. Jumps to addresses that are not known when the program is loaded
+    /// (virtual calls, pointers to functions) may lead to them, besides the addresses that the code itself computes.
+    pub jump_targets: Vec<u64>,
+    /// [`crate::Program::load_at`] on GCN: the global data share and its barriers and semaphores are memory that the embedder has mapped at
+    /// [`warpjit_frontend::gcn::abi::GDS_ADDRESS`], and not of a launch. So they keep what they hold from launch to launch.
+    pub data_share_given: bool,
     /// [`crate::Program::load_at`] on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. `None`: it
     /// begins where the program does.
     pub segment: Option<u64>,
@@ -64,6 +74,9 @@ crate::setters::setters! {
         rsrc1: Option<u32>,
         rsrc2: Option<u32>,
         known_user_data: Vec<(u8, u32)>,
+        flat_apertures: bool,
+        jump_targets: Vec<u64>,
+        data_share_given: bool,
         segment: Option<u64>,
         code_bytes: Option<u32>,
         base: u32,
@@ -89,6 +102,9 @@ impl ProgramOptions {
             rsrc1: None,
             rsrc2: None,
             known_user_data: Vec::new(),
+            flat_apertures: false,
+            jump_targets: Vec::new(),
+            data_share_given: false,
             segment: None,
             code_bytes: None,
             base: 0,

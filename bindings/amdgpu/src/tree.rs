@@ -1,4 +1,5 @@
-//! The folder that stands for `/dev/dri` and for what `/sys` says of the card: plain files, the same for all processes of a user.
+//! The folder that stands for `/dev/dri` and for what `/sys` says of the card: plain files, the same for all processes of a user. Also for
+//! what rocminfo looks at before it asks HSA: that the kernel has the driver's module, and that `/dev/kfd` can be opened.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -15,13 +16,18 @@ pub const RENDER: u32 = 128;
 /// What the paths of the pretended files begin with.
 const BEGINNINGS: [&[u8]; 2] = [b"/dev/dri", b"/sys/dev/char/226:"];
 
+/// Files that are pretended by themselves.
+const FILES: [&[u8]; 2] = [KFD, b"/proc/modules"];
+const KFD: &[u8] = b"/dev/kfd";
+
 /// Whether a path is one of the pretended files, or of their folders.
 pub fn is_pretended(path: &CStr) -> bool {
     let path = path.to_bytes();
-    BEGINNINGS.iter().any(|beginning| {
-        let rest = path.strip_prefix(*beginning);
-        rest.is_some_and(|rest| beginning.ends_with(b":") || rest.is_empty() || rest[0] == b'/')
-    })
+    FILES.contains(&path)
+        || BEGINNINGS.iter().any(|beginning| {
+            let rest = path.strip_prefix(*beginning);
+            rest.is_some_and(|rest| beginning.ends_with(b":") || rest.is_empty() || rest[0] == b'/')
+        })
 }
 
 /// The minor number of the node that a path names, if it names one.
@@ -83,6 +89,10 @@ fn make(folder: &Path, own: u32, chip: &Chip) -> std::io::Result<PathBuf> {
     for name in ["card0", "renderD128"] {
         put(&below("dev/dri").join(name), "")?;
     }
+    // Nobody writes there: HSA's library is ours, and asks no driver.
+    put(&below("dev/kfd"), "")?;
+    private(&below("proc"))?;
+    put(&below("proc/modules"), "amdgpu 9912320 0 - Live 0x0000000000000000\n")?;
     for minor in [0, RENDER] {
         let device = below(&format!("sys/dev/char/{MAJOR}:{minor}/device"));
         for name in ["card0", "renderD128"] {

@@ -1,4 +1,4 @@
-//! `warpjit exec`: starts a program that finds a pretended AMD card.
+//! `warpjit exec`: starts a program that finds a pretended AMD card, and HSA's library for it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,22 @@ use warpjit_card::settings;
 
 use crate::args::ExecArgs;
 
-/// The preload library.
-const LIBRARY: &str = "libwarpjit_amdgpu.so";
-/// Names the preload library, if it is not where it is looked for.
-const LIBRARY_VARIABLE: &str = "WARPJIT_EXEC_LIBRARY";
+/// A library that the program is started with.
+struct Library {
+    /// The file.
+    name: &'static str,
+    /// Names the file, if it is not where it is looked for.
+    variable: &'static str,
+    /// The package that it is built from.
+    package: &'static str,
+}
+
+/// The card, for Vulkan, OpenGL and OpenCL.
+const CARD: Library =
+    Library { name: "libwarpjit_amdgpu.so", variable: "WARPJIT_EXEC_LIBRARY", package: "warpjit-amdgpu" };
+/// AMD's HSA runtime, for HIP. Its name for the loader (SONAME) is that of AMD's, so who wants that finds this one, which is loaded already.
+const HSA: Library =
+    Library { name: "libwarpjit_hsa.so", variable: "WARPJIT_EXEC_HSA_LIBRARY", package: "warpjit-hsa" };
 /// Folders with the manifests of Vulkan drivers.
 const VULKAN_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
@@ -27,13 +39,16 @@ const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask";
 
 /// Becomes the program.
 pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
-    let chip = args.chip.as_deref().map_or(Ok(Chip::usual()), Chip::find).map_err(anyhow::Error::msg)?;
-    let library = library()?;
+    let chip = args.chip.as_deref().map(Chip::find).transpose().map_err(anyhow::Error::msg)?;
+    let libraries = joined(CARD.find()?, Some(HSA.find()?.into()), ":");
     let (program, rest) = args.program.split_first().context("no program is given")?;
     let mut command = Command::new(program);
     command.args(rest);
-    command.env("LD_PRELOAD", joined(&library, env::var_os("LD_PRELOAD"), ":"));
-    command.env(settings::CHIP, chip.name);
+    command.env("LD_PRELOAD", joined(libraries, env::var_os("LD_PRELOAD"), ":"));
+    // The card and HSA have different usual chips.
+    if let Some(chip) = chip {
+        command.env(settings::CHIP, chip.name);
+    }
     command.env(settings::THREADS, args.threads.to_string());
     command.env(settings::TIER, args.tier.as_str());
     command.env(settings::PROGRAM, std::process::id().to_string());
@@ -83,28 +98,28 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path).with_context(|| path.display().to_string())
 }
 
-/// The preload library: beside the command, where Cargo puts both, or where an installed tree has libraries.
-fn library() -> anyhow::Result<PathBuf> {
-    if let Some(path) = env::var_os(LIBRARY_VARIABLE).map(PathBuf::from) {
-        if path.is_file() {
-            return absolute(&path);
+impl Library {
+    /// Where it is: beside the command, where Cargo puts both, or where an installed tree has libraries.
+    fn find(&self) -> anyhow::Result<PathBuf> {
+        let Library { name, variable, package } = self;
+        if let Some(path) = env::var_os(variable).map(PathBuf::from) {
+            if path.is_file() {
+                return absolute(&path);
+            }
+            bail!("{variable} is {}, which is no file", path.display());
         }
-        bail!("{LIBRARY_VARIABLE} is {}, which is no file", path.display());
-    }
-    let command = env::current_exe().and_then(std::fs::canonicalize).context("where the command is")?;
-    let folder = command.parent().unwrap_or(Path::new("/"));
-    let places = [
-        folder.join(LIBRARY),
-        folder.join("../lib").join(LIBRARY),
-        folder.join("../lib/warpjit").join(LIBRARY),
-    ];
-    match places.iter().find(|place| place.is_file()) {
-        Some(place) => std::fs::canonicalize(place).with_context(|| place.display().to_string()),
-        None => bail!(
-            "{LIBRARY} is not beside the command ({}), nor in ../lib or ../lib/warpjit: build it with `cargo build --release -p \
-             warpjit-amdgpu`, or name it in {LIBRARY_VARIABLE}",
-            folder.display()
-        ),
+        let command = env::current_exe().and_then(std::fs::canonicalize).context("where the command is")?;
+        let folder = command.parent().unwrap_or(Path::new("/"));
+        let places =
+            [folder.join(name), folder.join("../lib").join(name), folder.join("../lib/warpjit").join(name)];
+        match places.iter().find(|place| place.is_file()) {
+            Some(place) => std::fs::canonicalize(place).with_context(|| place.display().to_string()),
+            None => bail!(
+                "{name} is not beside the command ({}), nor in ../lib or ../lib/warpjit: build it with `cargo build --release -p \
+                 {package}`, or name it in {variable}",
+                folder.display()
+            ),
+        }
     }
 }
 

@@ -136,10 +136,11 @@ fn lift_program(
         private_aperture,
         preload: &setup.preload,
         observed: raw,
+        jump_targets: &options.jump_targets,
         stage,
     };
     let lift::Lifted { mut function, local_bytes, stage } = lift::lift(&code, &lift_options, meter)?;
-    if lift::uses_data_share(&function) {
+    if lift::uses_data_share(&function) && !options.data_share_given {
         setup.abi.segments.push(abi::data_share());
     }
     if raw && options.rsrc2.is_none() {

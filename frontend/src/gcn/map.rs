@@ -15,6 +15,8 @@ pub const SCRATCH_ADDRESS: u64 = 0xf_2000_0000;
 pub const GDS_ADDRESS: u64 = 0xf_1300_0000;
 /// Bytes of the global data share.
 pub const GDS_BYTES: u32 = 0x1_0000;
+/// Bytes of the barriers and semaphores behind it.
+pub const GDS_SYNC_BYTES: u32 = 64 * 8;
 /// High dword of flat addresses of LDS. 1.4 keeps the upper half of it in SH_MEM_BASES.
 pub const SHARED_APERTURE: u32 = 0x0001_0000;
 /// High dword of flat addresses of scratch.

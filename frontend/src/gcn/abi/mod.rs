@@ -90,12 +90,10 @@ fn code_segment(code: Arc<[u8]>) -> Segment {
 
 /// The segment of the global data share, for programs that use it.
 pub(super) fn data_share() -> Segment {
-    /// The size of all barriers and semaphores.
-    const SYNC_BYTES: u32 = 64 * 8;
     Segment {
         name: "global data share",
         address: GDS_ADDRESS,
-        size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
+        size: SegmentSize::Bytes(GDS_BYTES + GDS_SYNC_BYTES),
         writable: true,
         contents: Vec::new(),
     }

@@ -79,7 +79,11 @@ fn dispatched(
         vgprs: rsrc1.vgprs(),
         sgprs: rsrc1.sgprs(generation),
         shared_bytes: rsrc2.lds_bytes(generation),
-        apertures: if generation == Generation::Gfx9 { setup.apertures } else { (0, 0) },
+        apertures: if generation == Generation::Gfx9 || options.flat_apertures {
+            setup.apertures
+        } else {
+            (0, 0)
+        },
         ..setup
     };
     let ring = setup.abi.segments.len() as u8;

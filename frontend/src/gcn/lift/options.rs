@@ -71,6 +71,8 @@ pub struct Options<'a> {
     /// Whether registers can be looked at after the program (raw code): all of `s0` up to `sgprs` and `v0` up to
     /// `vgprs` have slots then, and these hold what they should when a wave ends.
     pub observed: bool,
+    /// Guest addresses to which jumps to addresses that are not known may lead, besides those that the code itself tells.
+    pub jump_targets: &'a [u64],
     /// Inputs and outputs, if it is a program of a graphics stage.
     pub stage: Option<&'a StageInterface>,
 }

@@ -90,6 +90,7 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         private_aperture: 2,
         preload: &[],
         observed: true,
+        jump_targets: &[],
         stage: None,
     };
     let func = lift(&crate::code::Code::of_file(&code, 0, 0), &options, &Meter::unlimited())

@@ -65,6 +65,8 @@ struct Explorer<'a> {
     /// address may no longer be known.
     pointers: BTreeSet<u32>,
     untold: Vec<u32>,
+    /// Whether the targets that the options name ([`Options::jump_targets`]) are among them.
+    told_given: bool,
     /// Branches that are taken for `s_nop`.
     dropped: &'a BTreeSet<u32>,
     /// What is known at the start of each block.
@@ -115,6 +117,7 @@ impl Graph {
             led_anywhere: Vec::new(),
             pointers: BTreeSet::new(),
             untold: Vec::new(),
+            told_given: false,
             dropped,
             statics: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -265,6 +268,11 @@ impl Explorer<'_> {
                 self.flow_anywhere(targets)?;
             } else if self.anywhere.is_some() && !self.untold.is_empty() {
                 std::mem::take(&mut self.untold).into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else if self.anywhere.is_some() && !std::mem::replace(&mut self.told_given, true) {
+                for &address in self.options.jump_targets {
+                    let position = self.code.lead(address).filter(|position| position.is_multiple_of(4));
+                    position.into_iter().for_each(|pc| self.lead_anywhere(pc));
+                }
             } else if self.anywhere.is_some() && self.indirect.is_empty() {
                 self.leaders.clone().into_iter().for_each(|pc| self.lead_anywhere(pc));
             } else {

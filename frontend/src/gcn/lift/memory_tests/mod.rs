@@ -128,6 +128,7 @@ impl Machine {
             private_aperture: if self.apertures { PRIVATE } else { 0 },
             preload: &[],
             observed: true,
+            jump_targets: &[],
             stage: None,
         };
         let func = lift(&crate::code::Code::of_file(&code, 0, 0), &options, &Meter::unlimited())

@@ -55,6 +55,7 @@ pub(super) fn options(chip: impl Into<Chip>) -> Options<'static> {
         private_aperture: 0x2000_0000,
         preload: &[],
         observed: true,
+        jump_targets: &[],
         stage: None,
     }
 }
