@@ -102,6 +102,15 @@ fn chains(length: usize) -> String {
     text + &format!("v{next}: f32 = fadd v{}, v{}\nslot.set s2, v{next}\nreturn 0\n", ends[0], ends[1])
 }
 
+/// So many values that the mask of the lanes that enter chooses.
+fn chosen(count: usize) -> String {
+    let mut text = String::from("v0: mask = slot.get s4\nv1: i32 = slot.get s0\nv2: i32 = slot.get s1\n");
+    for next in 3..count + 3 {
+        text += &format!("v{next}: i32 = select v0, v{}, v1\n", next - 1);
+    }
+    text + &format!("slot.set s1, v{}\nreturn 0\n", count + 2)
+}
+
 const ENDS: &str = "
     v0: i32 = slot.get s0
     v1: ui32 = const 0
@@ -265,6 +274,8 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         ("gvn", false, "between the loads something is stored", "v0: i32 = slot.get s0\nv1: i32 = load.u32 shared[v0] align 1\nstore.u32 shared[v0], v0 align 1\nv2: i32 = load.u32 shared[v0] align 1\nslot.set s0, v1\nslot.set s1, v2\nreturn 0".into()),
         ("lane_loops", true, "each lane follows its own list", LIST.into()),
         ("lane_loops", false, "the order of stores is seen", with(LIST, "v7: i32 = select", "store.u32 global0[v5 + 4], v5 align 4 if v4\nv7: i32 = select")),
+        ("entry_mask", true, "one branch tells what all six choose", chosen(6)),
+        ("entry_mask", false, "five are too few for two versions", chosen(5)),
         ("licm", true, "the product is the same each time", INVARIANT.into()),
         ("licm", false, "a load may fault, and before the loop it would do so earlier", with(INVARIANT, "imul v0, v1", "load.u32 global0[v0] align 4")),
         ("one_lane", true, "behind the branch the lane has the mask", format!("{taken}br_any v4, block1, block2\nblock1\nv9: i32 = select v4, v1, v2\nslot.set s0, v9\njump block2\nblock2\nreturn 0")),

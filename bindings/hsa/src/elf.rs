@@ -204,7 +204,7 @@ impl<'data> Object<'data> {
                 address,
                 bytes: size,
                 global: symbol.st_bind().0 != 0,
-                writable: flags & u64::from(object::elf::SHF_WRITE.0) != 0,
+                writable: flags & object::elf::SHF_WRITE.0 != 0,
                 alignment: header.map_or(1, |header| header.sh_addralign(LITTLE).clamp(1, 1 << 16) as u32),
             });
         }

@@ -288,10 +288,10 @@ pub(crate) fn create(
         let pitch = (layout.pitches[0] / layout.texel) as u32;
         words[0] = (data >> 8) as u32;
         words[1] = (data >> 40) as u32 & 0xff | layout.data << 20 | layout.number << 26;
-        words[2] = width - 1 | (height - 1) << 14;
+        words[2] = (width - 1) | (height - 1) << 14;
         let tiling = if device.is_gfx9() { LINEAR } else { LINEAR_ALIGNED };
         words[3] = selectors(description.order) | tiling << 20 | kind << 28;
-        words[4] = layers - 1 | (pitch - 1) << 13;
+        words[4] = (layers - 1) | (pitch - 1) << 13;
         let is_array = matches!(layout.geometry, Geometry::Lines | Geometry::Planes);
         if is_array && !device.is_gfx9() {
             words[5] = (layers - 1) << 13;

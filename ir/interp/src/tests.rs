@@ -158,7 +158,7 @@ fn fault(flow: Flow) -> Fault {
 #[test]
 fn frames_are_aligned_and_stay_so() {
     for bytes in [0, 4, 128, 4096] {
-        let mut frame = Frame::new(bytes);
+        let mut frame = Frame::aligned(bytes, 64);
         assert_eq!(frame.as_mut_ptr() as usize % 64, 0);
         assert_eq!(frame.bytes(), bytes);
         frame.words_mut().fill(7);

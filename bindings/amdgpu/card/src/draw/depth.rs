@@ -303,9 +303,9 @@ mod tests {
     fn stencils() {
         let side = StencilSide::new(7, 3 | 5 << 4 | 9 << 8, 0x0f | 0xff << 8 | 0x3c << 16 | 1 << 24);
         assert_eq!((side.fail, side.pass, side.depth_fail), (3, 5, 9));
-        assert_eq!(side.operate(3, 0xf0, 0x0f), 0xf0 & !0x3c | 0x0f & 0x3c);
+        assert_eq!(side.operate(3, 0xf0, 0x0f), 0xcc);
         assert_eq!(side.operate(5, 0xff, 0), 0xff);
-        assert_eq!(side.operate(8, 0xff, 0), 0xff & !0x3c);
+        assert_eq!(side.operate(8, 0xff, 0), 0xc3);
         assert_eq!(side.operate(0, 0x55, 0), 0x55);
     }
 

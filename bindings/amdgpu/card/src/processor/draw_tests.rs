@@ -79,7 +79,7 @@ fn card(name: &str, primitive: u32) -> Fixture {
 fn target(card: &mut Fixture, name: &str, info: u32) {
     let base = (DATA >> 8) as u32;
     if name == "vega10" {
-        set(card, 0x28c60, &[base, 0, SIZE - 1 | (SIZE - 1) << 14, 0, info, 1 << 28]);
+        set(card, 0x28c60, &[base, 0, (SIZE - 1) | (SIZE - 1) << 14, 0, info, 1 << 28]);
         set(card, 0x287a0, &[SIZE - 1]);
     } else {
         set(card, 0x28c60, &[base, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, 8]);
@@ -90,14 +90,14 @@ fn target(card: &mut Fixture, name: &str, info: u32) {
 fn depth_target(card: &mut Fixture, name: &str) {
     let base = (DEPTHS >> 8) as u32;
     if name == "vega10" {
-        set(card, 0x2801c, &[SIZE - 1 | (SIZE - 1) << 16]);
+        set(card, 0x2801c, &[(SIZE - 1) | (SIZE - 1) << 16]);
         set(card, 0x28038, &[3, 0, base, 0, 0, 0, base, 0, 0, 0]);
         set(card, 0x28068, &[SIZE - 1]);
     } else {
         set(
             card,
             0x28040,
-            &[3 | 4 << 20, 0, base, 0, base, 0, SIZE / 8 - 1 | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
+            &[3 | 4 << 20, 0, base, 0, base, 0, (SIZE / 8 - 1) | (SIZE / 8 - 1) << 11, SIZE * SIZE / 64 - 1],
         );
     }
 }
