@@ -66,10 +66,10 @@ pub struct RegionCode {
     pub shared_reach: u32,
     /// Environment it runs in.
     pub float_env: FloatEnv,
-    /// If [`Options::pcs`] asks for it: code offsets in ascending order, each with a guest address. The code from an
+    /// If `Options::pcs` asks for it: code offsets in ascending order, each with a guest address. The code from an
     /// offset to the next one belongs to the guest instruction at that address; [`NO_PC`]: to none.
     pub pcs: Vec<(u32, u32)>,
-    /// The code as text, if [`Options::list`] asks for it; else empty.
+    /// The code as text, if `Options::list` asks for it; else empty.
     pub listing: Listing,
 }
 

@@ -34,11 +34,6 @@ impl Target {
         match self.0 {}
     }
 
-    /// Whether a product and a sum rounded once are one instruction of the host.
-    pub fn has_fma(&self) -> bool {
-        match self.0 {}
-    }
-
     /// Hashes everything that code for the target depends on.
     pub fn hash_for(&self, _wide_vectors: bool, _state: &mut impl std::hash::Hasher) {
         match self.0 {}

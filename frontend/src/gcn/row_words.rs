@@ -1,7 +1,7 @@
 //! The words of an encoding row that are no operands of its text: registers that are read or written without being named, and
 //! properties of the operation.
 //!
-//! [`rows`](super::rows) explains each word. The decoder and the text use some, the lifter's analyses the others. A word that is
+//! `rows` explains each word. The decoder and the text use some, the lifter's analyses the others. A word that is
 //! not listed here stops the table from being made, so a misspelt one cannot be overlooked.
 
 /// Registers that an instruction uses without naming them.

@@ -5,8 +5,8 @@
 //! a mask has a mask slot, too (`views`). A write to a vector register changes only the lanes in EXEC, and EXEC guards memory
 //! accesses.
 //!
-//! [`analysis`] finds the reachable instructions and what is known and needed at each. [`emit`] makes IR: slots, operands, results,
-//! memory accesses. [`topics`] has the code of each operation, a file a topic. `lifter` goes through the blocks, and `control` emits what
+//! `analysis` finds the reachable instructions and what is known and needed at each. `emit` makes IR: slots, operands, results,
+//! memory accesses. `topics` has the code of each operation, a file a topic. `lifter` goes through the blocks, and `control` emits what
 //! changes the program counter.
 //!
 //! No code is an error here. Undefined words, graphics-only instructions, and targets outside the code or inside an instruction
