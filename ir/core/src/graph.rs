@@ -1,7 +1,7 @@
 //! Graph algorithms on successor lists: predecessors, orders, dominators, natural loops, components.
 //!
 //! They serve functions, whose nodes are blocks ([`crate::analysis`]), and the plans of regions, whose nodes are numbers
-//! ([`crate::regions::explore`]).
+//! (`warpjit_ir_regions::explore`).
 
 use crate::entities::Block;
 

@@ -7,7 +7,7 @@ use crate::graph;
 /// The control flow graph.
 ///
 /// A pushed target counts as a successor of the push. An indirect branch may go to every block of
-/// [`Function::block_at`]; that takes an edge for each, so kernels in SPMD form have [`crate::regions::flow`] instead.
+/// [`Function::block_at`]; that takes an edge for each, so kernels in SPMD form have `warpjit_ir_regions::flow` instead.
 pub struct Cfg {
     /// Successors of each block, each once.
     pub succs: Vec<Vec<Block>>,
