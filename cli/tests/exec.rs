@@ -1,5 +1,5 @@
-//! `warpjit exec` becomes the program: its exit status, its signals, its children are the program's. What the preload library does is tested
-//! where it is (bindings/amdgpu); here an empty one takes its place.
+//! `warpjit exec` becomes the program: its exit status, its signals, its children are the program's. What the preload libraries do is tested
+//! where they are (bindings/amdgpu, bindings/hsa); here an empty one takes their place.
 #![cfg(unix)]
 
 mod common;
@@ -23,11 +23,16 @@ fn library(name: &str) -> Option<PathBuf> {
     is_made.then_some(library)
 }
 
-/// Runs the command with a library in place of the real one.
+/// Runs the command with a library in place of the real ones.
 fn exec(library: &PathBuf, options: &[&str], program: &[&str]) -> Output {
     let folder = library.parent().unwrap();
     let mut command = common::command(folder, &["exec"]);
-    command.args(options).arg("--").args(program).env("WARPJIT_EXEC_LIBRARY", library);
+    command
+        .args(options)
+        .arg("--")
+        .args(program)
+        .env("WARPJIT_EXEC_LIBRARY", library)
+        .env("WARPJIT_EXEC_HSA_LIBRARY", library);
     command.output().unwrap()
 }
 
@@ -54,7 +59,10 @@ fn it_becomes_the_program() {
     let Some(library) = library("exec-becomes") else { return };
     let folder = library.parent().unwrap();
     let mut command = common::command(folder, &["exec", "--", "sh", "-c", "echo $$; exec sleep 60"]);
-    command.env("WARPJIT_EXEC_LIBRARY", &library).stdout(std::process::Stdio::piped());
+    command
+        .env("WARPJIT_EXEC_LIBRARY", &library)
+        .env("WARPJIT_EXEC_HSA_LIBRARY", &library)
+        .stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
@@ -78,17 +86,22 @@ fn children_inherit_what_is_set() {
     let script = "sh -c 'echo $WARPJIT_EXEC_CHIP $WARPJIT_EXEC_THREADS $WARPJIT_EXEC_TIER; echo $LD_PRELOAD'; (exit 7)";
     let options = ["--chip", "gfx900", "--threads", "3", "--tier", "interp"];
     let output = exec(&library, &options, &["sh", "-c", script]);
-    let wanted = format!("vega10 3 interp\n{}\n", library.display());
+    // Both libraries, which are one here.
+    let wanted = format!("vega10 3 interp\n{0}:{0}\n", library.display());
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), wanted));
     // What is set already stays behind what is added.
     let folder = library.parent().unwrap();
     let mut command =
         common::command(folder, &["exec", "--", "sh", "-c", "echo $AMD_DEBUG; echo $LD_PRELOAD"]);
-    command.env("WARPJIT_EXEC_LIBRARY", &library).env("AMD_DEBUG", "info").env("LD_PRELOAD", &library);
+    command
+        .env("WARPJIT_EXEC_LIBRARY", &library)
+        .env("WARPJIT_EXEC_HSA_LIBRARY", &library)
+        .env("AMD_DEBUG", "info")
+        .env("LD_PRELOAD", &library);
     let out = text(&command.output().unwrap().stdout);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("nodcc") && lines[0].ends_with(",info"), "{out}");
-    assert_eq!(lines[1], format!("{0}:{0}", library.display()));
+    assert_eq!(lines[1], format!("{0}:{0}:{0}", library.display()));
 }
 
 #[test]
