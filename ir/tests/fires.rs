@@ -276,6 +276,8 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         ("lane_loops", false, "the order of stores is seen", with(LIST, "v7: i32 = select", "store.u32 global0[v5 + 4], v5 align 4 if v4\nv7: i32 = select")),
         ("entry_mask", true, "one branch tells what all six choose", chosen(6)),
         ("entry_mask", false, "five are too few for two versions", chosen(5)),
+        ("entry_mask_stores", true, "the slot holds that already", "v0: i32 = slot.get s0\nslot.set s0, v0\nreturn 0\n".into()),
+        ("entry_mask_stores", false, "another slot's value", "v0: i32 = slot.get s1\nslot.set s0, v0\nreturn 0\n".into()),
         ("licm", true, "the product is the same each time", INVARIANT.into()),
         ("licm", false, "a load may fault, and before the loop it would do so earlier", with(INVARIANT, "imul v0, v1", "load.u32 global0[v0] align 4")),
         ("one_lane", true, "behind the branch the lane has the mask", format!("{taken}br_any v4, block1, block2\nblock1\nv9: i32 = select v4, v1, v2\nslot.set s0, v9\njump block2\nblock2\nreturn 0")),
