@@ -6,7 +6,8 @@ use std::sync::Arc;
 use warpjit_runtime::{Device, Memory, PageFault, Pager, WriteWatch};
 
 use crate::callback::{User, warpjit_drop};
-use crate::memory::{Space, warpjit_memory};
+use crate::memory::{Space, place, warpjit_memory};
+use crate::pointers::put_if;
 use crate::status::{Failure, warpjit_status};
 use crate::{entry, handle};
 
@@ -146,6 +147,24 @@ impl Pager for OfPager {
             (self.fault)(user, fault.address, fault.store, fault.is_mapped)
         })
     }
+}
+
+/// Lets a device answer accesses to a range: each load and store of a guest calls it, with the offset in the range. Address and size are
+/// multiples of the host's page size. The space is careful from then on. The structure is copied. Its `drop` is not called if this call
+/// fails because the structure is unusable; if it fails later, it is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_memory_map_device(
+    memory: *const warpjit_memory,
+    address: u64,
+    bytes: u64,
+    callbacks: *const warpjit_device,
+    mapped: *mut u64,
+) -> warpjit_status {
+    entry!({
+        let device = device(callbacks)?;
+        let memory = handle::get::<Space>(memory)?;
+        put_if(mapped, memory.0.map_device(place(address), bytes, device)?)
+    })
 }
 
 /// Lets a function mend accesses of guests before they become faults. `pager` NULL: nobody does. The memory is careful from then on

@@ -6,7 +6,6 @@ use std::os::fd::BorrowedFd;
 use warpjit_runtime::{Access, FileSharing, Memory, MemoryOptions};
 
 use crate::callback::User;
-use crate::device::{device, warpjit_device};
 use crate::handle::Draft;
 use crate::pointers::{array, array_mut, chip, put, put_handle, put_if};
 use crate::status::{Failure, WARPJIT_ERROR_INTERNAL, warpjit_status};
@@ -54,7 +53,7 @@ fn access_of(access: warpjit_access) -> Result<Access, Failure> {
     }
 }
 
-fn place(address: u64) -> Option<u64> {
+pub(crate) fn place(address: u64) -> Option<u64> {
     Some(address).filter(|&address| address != WARPJIT_ANYWHERE)
 }
 
@@ -269,24 +268,6 @@ pub unsafe extern "C" fn warpjit_memory_map_alias(
     entry!({
         let memory = handle::get::<Space>(memory)?;
         put_if(mapped, memory.0.map_alias(place(address), of, bytes, access_of(access)?)?)
-    })
-}
-
-/// Lets a device answer accesses to a range: each load and store of a guest calls it, with the offset in the range. Address and size are
-/// multiples of the host's page size. The space is careful from then on. The structure is copied. Its `drop` is not called if this call
-/// fails because the structure is unusable; if it fails later, it is.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_memory_map_device(
-    memory: *const warpjit_memory,
-    address: u64,
-    bytes: u64,
-    callbacks: *const warpjit_device,
-    mapped: *mut u64,
-) -> warpjit_status {
-    entry!({
-        let device = device(callbacks)?;
-        let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map_device(place(address), bytes, device)?)
     })
 }
 

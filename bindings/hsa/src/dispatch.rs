@@ -1,17 +1,16 @@
 //! Dispatches: from a packet and a kernel's descriptor to a launch.
 
-use crate::kernel::{Kernel, property};
+use crate::kernel::Kernel;
 use crate::queue::Queue;
 use crate::scratch;
 use crate::signal::{Running, Signal};
 use crate::status::Status;
 use crate::system::System;
-use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError};
-use warpjit_frontend::gcn;
-use warpjit_frontend::gcn::abi::{PRIVATE_APERTURE, SCRATCH_ADDRESS, SHARED_APERTURE};
+use warpjit_card::fault::describe;
+use warpjit_frontend::gcn::abi::{PRIVATE_APERTURE, SCRATCH_ADDRESS, SHARED_APERTURE, property};
 use warpjit_runtime::{
-    CancelToken, Fault, FaultKind, Launch, Memory, Prepared, Program, Report, TextureTables, WarpRing,
+    CancelToken, Fault, FaultKind, Launch, Prepared, Program, Report, TextureTables, WarpRing,
 };
 
 /// Most bytes of LDS of a workgroup, and most work-items.
@@ -164,7 +163,7 @@ impl Dispatcher {
         match &report.fault {
             None => Ok(()),
             Some(fault) => {
-                Err(Failure::new(status_of(fault), describe(device.card.name, memory, &kernel, fault)))
+                Err(Failure::new(status_of(fault), describe(device.card.name, memory, &kernel.name, fault)))
             }
         }
     }
@@ -292,40 +291,4 @@ fn status_of(fault: &Fault) -> Status {
         FaultKind::Trap => Status::EXCEPTION,
         _ => Status::ERROR,
     }
-}
-
-/// A fault in one line: kernel, place, instruction, who, and what he did.
-fn describe(chip: &str, memory: &Memory, kernel: &Kernel, fault: &Fault) -> String {
-    let [x, y, z] = fault.block;
-    let mut line = format!(
-        "{} fault in kernel {} at pc {:#x} ({}): block ({x}, {y}, {z}), wave {}, lane {}",
-        fault.kind,
-        kernel.name,
-        fault.pc,
-        instruction(chip, memory, fault.pc),
-        fault.warp,
-        fault.lane,
-    );
-    if let Some(reason) = fault.reason {
-        let _ = write!(line, ": {reason}");
-    }
-    if let Some(address) = fault.address {
-        let what = if fault.store { "store to" } else { "load from" };
-        let _ = write!(line, ": {what} {} {address:#x}", fault.space.as_deref().unwrap_or("memory"));
-    }
-    line
-}
-
-/// The text of the instruction at an address.
-fn instruction(chip: &str, memory: &Memory, pc: u64) -> String {
-    let mut bytes = [0; 8];
-    if memory.read(pc, &mut bytes).is_err() {
-        return "no code".to_owned();
-    }
-    let lines = gcn::Chip::parse(chip).map(|chip| gcn::disasm(&bytes, pc, chip));
-    let inst = lines.and_then(|lines| lines.first()?.inst.ok());
-    inst.map_or_else(
-        || format!("{:#010x}", u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
-        |inst| inst.to_string(),
-    )
 }

@@ -3,26 +3,10 @@
 use crate::chip::Device;
 use crate::executable::Loaded;
 use std::sync::{Arc, OnceLock};
+use warpjit_frontend::gcn::abi::property;
 use warpjit_runtime::{Isa, Memory, Program, ProgramOptions};
 
-/// Code properties: what user SGPRs hold, in this order.
-pub(crate) mod property {
-    pub const PRIVATE_BUFFER: u32 = 1 << 0;
-    pub const DISPATCH_POINTER: u32 = 1 << 1;
-    pub const QUEUE_POINTER: u32 = 1 << 2;
-    pub const KERNARG_POINTER: u32 = 1 << 3;
-    pub const DISPATCH_ID: u32 = 1 << 4;
-    pub const FLAT_SCRATCH: u32 = 1 << 5;
-    pub const PRIVATE_BYTES: u32 = 1 << 6;
-    /// Version 2: workgroups along x, y, z.
-    pub const GRID: [u32; 3] = [1 << 7, 1 << 8, 1 << 9];
-    /// Version 3 and later: waves of 32 lanes.
-    pub const WAVE32: u32 = 1 << 10;
-    /// Version 3 and later: functions take scratch that the compiler could not count.
-    pub const DYNAMIC_STACK: u32 = 1 << 11;
-}
-
-/// What such functions are given besides, bytes a lane: as much as LLVM counts for calls that it does not know.
+/// What functions whose scratch the compiler could not count are given besides, bytes a lane: as much as LLVM counts for calls that it does not know.
 const STACK_OF_CALLS: u32 = 16384;
 
 /// A kernel.

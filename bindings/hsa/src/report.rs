@@ -1,12 +1,12 @@
 //! What the library tells people: lines on standard error, and statistics.
 
 use crate::copies;
-use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use warpjit_card::settings::{PROGRAM, Settings, StatsTo};
+use std::time::Instant;
+use warpjit_card::kernels::{Kernels, Listed, milliseconds, write_statistics};
+use warpjit_card::settings::{Settings, StatsTo};
 use warpjit_runtime::Report;
 
 /// Collects and tells.
@@ -16,33 +16,8 @@ pub(crate) struct Reporter {
     trace: bool,
     stats: Option<StatsTo>,
     said: Mutex<HashSet<String>>,
-    kernels: Mutex<BTreeMap<String, Kernel>>,
+    kernels: Kernels,
     began: Instant,
-}
-
-/// What is known of a kernel's dispatches.
-#[derive(Debug, Default, Clone)]
-struct Kernel {
-    dispatches: u64,
-    groups: u64,
-    run: Duration,
-    longest: Duration,
-    compile: Duration,
-    instructions: u64,
-    lanes: u64,
-    lane_slots: u64,
-    traffic: (u64, u64),
-    block: [u32; 3],
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-impl Kernel {
-    fn lanes_active(&self) -> f64 {
-        self.lanes as f64 / self.lane_slots.max(1) as f64
-    }
 }
 
 impl Reporter {
@@ -53,7 +28,7 @@ impl Reporter {
             trace: settings.trace,
             stats: settings.stats.clone(),
             said: Mutex::default(),
-            kernels: Mutex::default(),
+            kernels: Kernels::default(),
             began: Instant::now(),
         }
     }
@@ -93,125 +68,51 @@ impl Reporter {
                 "dispatch of {kernel}, grid {x} x {y} x {z}, block {a} x {b} x {c}: {run:.3} ms, compile {compile:.3} ms"
             )
         });
-        if self.stats.is_none() {
-            return;
-        }
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let kernel = kernels.entry(kernel.to_owned()).or_default();
-        kernel.dispatches += 1;
-        kernel.groups += stats.blocks;
-        kernel.run += stats.run;
-        kernel.longest = kernel.longest.max(stats.run);
-        kernel.compile += stats.compile + stats.compile_behind;
-        kernel.instructions += stats.warp_instructions;
-        kernel.lanes += stats.thread_instructions;
-        kernel.lane_slots += stats.lane_slots;
-        kernel.block = block;
-        for (loaded, stored) in stats.traffic.values() {
-            kernel.traffic.0 += loaded;
-            kernel.traffic.1 += stored;
+        if self.stats.is_some() {
+            self.kernels.add(kernel.to_owned(), block, report);
         }
     }
 
     /// Writes the statistics, if they were asked for and something was run.
     pub fn finish(&self) {
-        let kernels = self.sorted();
+        let kernels = self.kernels.listed();
         let Some(to) = self.stats.as_ref().filter(|_| !kernels.is_empty() || copies::counts().0 > 0) else {
             return;
         };
-        match to {
-            StatsTo::Stderr => {
-                let _ = std::io::stderr().write_all(self.table(&kernels).as_bytes());
-            }
-            StatsTo::File(file) => {
-                let own = std::process::id();
-                let is_program = std::env::var(PROGRAM).ok().is_none_or(|number| number == own.to_string());
-                // Children of the program do not overwrite what it writes.
-                let file = if is_program { file.clone() } else { file.with_extension(format!("{own}.json")) };
-                if let Err(error) = std::fs::write(&file, self.json(&kernels)) {
-                    self.say(&format!("statistics cannot be written to {}: {error}", file.display()));
-                }
-            }
+        let written = write_statistics(to, || self.table(&kernels), || self.json(&kernels));
+        if let Err(error) = written {
+            self.say(&error);
         }
     }
 
-    /// Kernels, longest first.
-    fn sorted(&self) -> Vec<(String, Kernel)> {
-        let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut kernels: Vec<_> =
-            kernels.iter().map(|(name, kernel)| (name.clone(), kernel.clone())).collect();
-        kernels.sort_by(|(name, one), (other, two)| two.run.cmp(&one.run).then(name.cmp(other)));
-        kernels
-    }
-
-    fn table(&self, kernels: &[(String, Kernel)]) -> String {
-        let sum =
-            |of: fn(&Kernel) -> Duration| kernels.iter().map(|(_, kernel)| of(kernel)).sum::<Duration>();
-        let (run, compile) = (sum(|kernel| kernel.run), sum(|kernel| kernel.compile));
-        let dispatches: u64 = kernels.iter().map(|(_, kernel)| kernel.dispatches).sum();
+    fn table(&self, kernels: &Listed) -> String {
         let (copies, copied) = copies::counts();
-        let mut out = format!(
-            "warpjit: {}: {dispatches} dispatches of {} kernels, {copies} copies of {:.3} MB\n\
+        let totals = format!(
+            "warpjit: {}: {} dispatches of {} kernels, {copies} copies of {:.3} MB\n\
              warpjit: dispatches took {:.3} ms, compilation {:.3} ms, the program {:.3} ms since it began with HSA\n",
             self.name,
+            kernels.sum.count,
             kernels.len(),
             copied as f64 / 1e6,
-            milliseconds(run),
-            milliseconds(compile),
+            milliseconds(kernels.sum.run),
+            milliseconds(kernels.sum.compile),
             milliseconds(self.began.elapsed()),
         );
-        if kernels.is_empty() {
-            return out;
-        }
-        out += "dispatches     time ms   share   compile ms  lanes  instructions      groups       block  kernel\n";
-        for (name, kernel) in kernels {
-            let share = kernel.run.as_secs_f64() / run.as_secs_f64().max(1e-9);
-            let [x, y, z] = kernel.block;
-            let _ = writeln!(
-                out,
-                "{:>10}  {:>10.3}  {:>5.1}%  {:>11.3}  {:>4.0}%  {:>12}  {:>10}  {:>10}  {name}",
-                kernel.dispatches,
-                milliseconds(kernel.run),
-                100.0 * share,
-                milliseconds(kernel.compile),
-                100.0 * kernel.lanes_active(),
-                kernel.instructions,
-                kernel.groups,
-                format!("{x}x{y}x{z}"),
-            );
-        }
-        out
+        totals + &kernels.table()
     }
 
-    fn json(&self, kernels: &[(String, Kernel)]) -> String {
-        let rows: Vec<_> = kernels
-            .iter()
-            .map(|(name, kernel)| {
-                serde_json::json!({
-                    "kernel": name,
-                    "dispatches": kernel.dispatches,
-                    "groups": kernel.groups,
-                    "block": kernel.block,
-                    "run_ms": milliseconds(kernel.run),
-                    "longest_ms": milliseconds(kernel.longest),
-                    "compile_ms": milliseconds(kernel.compile),
-                    "lanes_active": kernel.lanes_active(),
-                    "wave_instructions": kernel.instructions,
-                    "thread_instructions": kernel.lanes,
-                    "bytes_loaded": kernel.traffic.0,
-                    "bytes_stored": kernel.traffic.1,
-                })
-            })
-            .collect();
+    fn json(&self, kernels: &Listed) -> String {
         let (copies, copied) = copies::counts();
         let object = serde_json::json!({
             "format": "warpjit-exec 1",
             "chip": self.name,
-            "dispatches": kernels.iter().map(|(_, kernel)| kernel.dispatches).sum::<u64>(),
+            "dispatches": kernels.sum.count,
             "copies": copies,
             "bytes_copied": copied,
+            "run_ms": milliseconds(kernels.sum.run),
+            "compile_ms": milliseconds(kernels.sum.compile),
             "program_ms": milliseconds(self.began.elapsed()),
-            "kernels": rows,
+            "kernels": kernels.json(),
         });
         format!("{object:#}\n")
     }

@@ -2,10 +2,9 @@
 
 use crate::Card;
 use crate::dispatch::{Dispatch, hash};
+use crate::fault;
 use crate::memory::AddressSpace;
 use crate::record;
-use std::fmt::Write as _;
-use warpjit_frontend::gcn;
 use warpjit_runtime::{Fault, Memory, Program};
 
 /// Runs a dispatch to its end. What goes wrong is said on standard error.
@@ -50,35 +49,7 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
     }
 }
 
-/// A fault in one line: kernel, place, instruction, who, and what he did.
+/// A fault in one line.
 pub(crate) fn describe(card: &Card, memory: &Memory, program: &Program, fault: &Fault) -> String {
-    let [x, y, z] = fault.block;
-    let mut line = format!(
-        "{} fault in kernel {:016x} at pc {:#x} ({}): block ({x}, {y}, {z}), wave {}, lane {}",
-        fault.kind,
-        hash(memory, program),
-        fault.pc,
-        instruction(card, memory, fault.pc),
-        fault.warp,
-        fault.lane,
-    );
-    if let Some(reason) = fault.reason {
-        let _ = write!(line, ": {reason}");
-    }
-    if let Some(address) = fault.address {
-        let what = if fault.store { "store to" } else { "load from" };
-        let _ = write!(line, ": {what} {} {address:#x}", fault.space.as_deref().unwrap_or("memory"));
-    }
-    line
-}
-
-/// The text of the instruction at an address.
-fn instruction(card: &Card, memory: &Memory, pc: u64) -> String {
-    let mut bytes = [0; 8];
-    if memory.read(pc, &mut bytes).is_err() {
-        return "no code".to_owned();
-    }
-    let lines = gcn::Chip::parse(card.chip().name).map(|chip| gcn::disasm(&bytes, pc, chip));
-    let inst = lines.and_then(|lines| lines.first()?.inst.ok());
-    inst.map_or_else(|| format!("{:#010x}", crate::uapi::u32_at(&bytes, 0)), |inst| inst.to_string())
+    fault::describe(card.chip().name, memory, &format!("{:016x}", hash(memory, program)), fault)
 }

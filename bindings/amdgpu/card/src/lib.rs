@@ -7,7 +7,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`chip`] | what drivers are told about each card |
-//! | `file` | an open render node: its ioctls, contexts, lists |
+//! | `ioctl`, `file` | ioctls, and what an open render node has: contexts, lists |
 //! | `info` | the ioctl INFO |
 //! | `memory` | buffer objects, and what is mapped where for the card |
 //! | `fence`, `syncobj` | fences, waiting, synchronisation objects |
@@ -15,7 +15,7 @@
 //! | `pm4`, `processor` | packets, and what they do |
 //! | `dispatch` | from registers to a launch |
 //! | `draw` | draws: vertices, rasteriser, pixels, targets |
-//! | `report`, `record` | lines on standard error, statistics; recorded dispatches |
+//! | `report`, [`kernels`], [`fault`], `record` | lines on standard error, statistics, faults in words; recorded dispatches |
 //! | [`settings`] | what the environment says |
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
@@ -24,9 +24,12 @@ pub mod chip;
 mod dispatch;
 mod draw;
 mod execute;
+pub mod fault;
 mod fence;
 mod file;
 mod info;
+mod ioctl;
+pub mod kernels;
 mod memory;
 mod pm4;
 mod processor;

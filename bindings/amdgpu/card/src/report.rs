@@ -3,13 +3,13 @@
 use crate::chip::Chip;
 use crate::dispatch::Dispatch;
 use crate::fence::lock;
-use crate::settings::{PROGRAM, Settings, StatsTo};
-use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
+use crate::kernels::{Kernels, Listed, milliseconds, write_statistics};
+use crate::settings::{Settings, StatsTo};
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use warpjit_runtime::Report;
 
 /// Collects and tells.
@@ -19,7 +19,7 @@ pub(crate) struct Reporter {
     trace: bool,
     stats: Option<StatsTo>,
     said: Mutex<HashSet<String>>,
-    kernels: Mutex<BTreeMap<u64, Kernel>>,
+    kernels: Kernels,
     began: Instant,
     submissions: AtomicU64,
     copies: AtomicU64,
@@ -30,27 +30,6 @@ pub(crate) struct Reporter {
     internal_errors: AtomicU64,
 }
 
-/// What is known of a kernel's dispatches.
-#[derive(Debug, Default, Clone)]
-struct Kernel {
-    dispatches: u64,
-    groups: u64,
-    run: Duration,
-    longest: Duration,
-    compile: Duration,
-    instructions: u64,
-    lanes: u64,
-    lane_slots: u64,
-    traffic: (u64, u64),
-    block: [u32; 3],
-}
-
-impl Kernel {
-    fn lanes_active(&self) -> f64 {
-        self.lanes as f64 / (self.lane_slots.max(1)) as f64
-    }
-}
-
 impl Reporter {
     /// One that has nothing to tell yet.
     pub fn new(settings: &Settings) -> Reporter {
@@ -59,7 +38,7 @@ impl Reporter {
             trace: settings.trace,
             stats: settings.stats.clone(),
             said: Mutex::default(),
-            kernels: Mutex::default(),
+            kernels: Kernels::default(),
             began: Instant::now(),
             submissions: AtomicU64::new(0),
             copies: AtomicU64::new(0),
@@ -147,69 +126,28 @@ impl Reporter {
         if self.stats.is_none() {
             return;
         }
-        let mut kernels = lock(&self.kernels);
-        let kernel = kernels.entry(kernel).or_default();
-        kernel.dispatches += 1;
-        kernel.groups += stats.blocks;
-        kernel.run += stats.run;
-        kernel.longest = kernel.longest.max(stats.run);
-        kernel.compile += stats.compile + stats.compile_behind;
-        kernel.instructions += stats.warp_instructions;
-        kernel.lanes += stats.thread_instructions;
-        kernel.lane_slots += stats.lane_slots;
-        kernel.block = dispatch.block;
-        for (loaded, stored) in stats.traffic.values() {
-            kernel.traffic.0 += loaded;
-            kernel.traffic.1 += stored;
-        }
+        self.kernels.add(format!("{kernel:016x}"), dispatch.block, report);
     }
 
     /// Writes the statistics, if they were asked for and the card was used.
     pub fn finish(&self) {
         let submissions = self.submissions.load(Relaxed);
         let Some(to) = self.stats.as_ref().filter(|_| submissions > 0) else { return };
-        match to {
-            StatsTo::Stderr => {
-                let _ = std::io::stderr().write_all(self.table().as_bytes());
-            }
-            StatsTo::File(file) => {
-                let own = std::process::id();
-                let is_program = std::env::var(PROGRAM).ok().is_none_or(|number| number == own.to_string());
-                // Children of the program do not overwrite what it writes.
-                let file = if is_program { file.clone() } else { file.with_extension(format!("{own}.json")) };
-                if let Err(error) = std::fs::write(&file, self.json()) {
-                    self.say(&format!("statistics cannot be written to {}: {error}", file.display()));
-                }
-            }
+        let kernels = self.kernels.listed();
+        let written = write_statistics(to, || self.table(&kernels), || self.json(&kernels));
+        if let Err(error) = written {
+            self.say(&error);
         }
     }
 
-    /// Kernels, longest first, with the sum of all.
-    fn sorted(&self) -> (Vec<(u64, Kernel)>, Kernel) {
-        let mut kernels: Vec<(u64, Kernel)> =
-            lock(&self.kernels).iter().map(|(id, kernel)| (*id, kernel.clone())).collect();
-        kernels.sort_by_key(|(id, kernel)| (std::cmp::Reverse(kernel.run), *id));
-        let mut sum = Kernel::default();
-        for (_, kernel) in &kernels {
-            sum.dispatches += kernel.dispatches;
-            sum.groups += kernel.groups;
-            sum.run += kernel.run;
-            sum.compile += kernel.compile;
-            sum.instructions += kernel.instructions;
-            sum.lanes += kernel.lanes;
-            sum.lane_slots += kernel.lane_slots;
-        }
-        (kernels, sum)
-    }
-
-    fn table(&self) -> String {
-        let (kernels, sum) = self.sorted();
-        let mut out = format!(
+    fn table(&self, kernels: &Listed) -> String {
+        let sum = &kernels.sum;
+        let totals = format!(
             "warpjit: {}: {} submissions, {} dispatches of {} kernels, {} copies of {:.3} MB, {} draws, {} left out\n\
              warpjit: dispatches took {:.3} ms, compilation {:.3} ms, the program {:.3} ms since it opened the card\n",
             self.chip.name,
             self.submissions.load(Relaxed),
-            sum.dispatches,
+            sum.count,
             kernels.len(),
             self.copies.load(Relaxed),
             self.copied.load(Relaxed) as f64 / 1e6,
@@ -219,54 +157,16 @@ impl Reporter {
             milliseconds(sum.compile),
             milliseconds(self.began.elapsed()),
         );
-        if kernels.is_empty() {
-            return out;
-        }
-        out += "kernel            dispatches     time ms   share   compile ms  lanes  instructions      groups  block\n";
-        for (id, kernel) in &kernels {
-            let share = kernel.run.as_secs_f64() / sum.run.as_secs_f64().max(1e-9);
-            let [x, y, z] = kernel.block;
-            let _ = writeln!(
-                out,
-                "{id:016x}  {:>10}  {:>10.3}  {:>5.1}%  {:>11.3}  {:>4.0}%  {:>12}  {:>10}  {x}x{y}x{z}",
-                kernel.dispatches,
-                milliseconds(kernel.run),
-                100.0 * share,
-                milliseconds(kernel.compile),
-                100.0 * kernel.lanes_active(),
-                kernel.instructions,
-                kernel.groups,
-            );
-        }
-        out
+        totals + &kernels.table()
     }
 
-    fn json(&self) -> String {
-        let (kernels, sum) = self.sorted();
-        let rows: Vec<_> = kernels
-            .iter()
-            .map(|(id, kernel)| {
-                serde_json::json!({
-                    "kernel": format!("{id:016x}"),
-                    "dispatches": kernel.dispatches,
-                    "groups": kernel.groups,
-                    "block": kernel.block,
-                    "run_ms": milliseconds(kernel.run),
-                    "longest_ms": milliseconds(kernel.longest),
-                    "compile_ms": milliseconds(kernel.compile),
-                    "lanes_active": kernel.lanes_active(),
-                    "wave_instructions": kernel.instructions,
-                    "thread_instructions": kernel.lanes,
-                    "bytes_loaded": kernel.traffic.0,
-                    "bytes_stored": kernel.traffic.1,
-                })
-            })
-            .collect();
+    fn json(&self, kernels: &Listed) -> String {
+        let sum = &kernels.sum;
         let object = serde_json::json!({
             "format": "warpjit-exec 1",
             "chip": self.chip.name,
             "submissions": self.submissions.load(Relaxed),
-            "dispatches": sum.dispatches,
+            "dispatches": sum.count,
             "copies": self.copies.load(Relaxed),
             "bytes_copied": self.copied.load(Relaxed),
             "draws": self.draws.load(Relaxed),
@@ -274,12 +174,8 @@ impl Reporter {
             "run_ms": milliseconds(sum.run),
             "compile_ms": milliseconds(sum.compile),
             "program_ms": milliseconds(self.began.elapsed()),
-            "kernels": rows,
+            "kernels": kernels.json(),
         });
         format!("{object:#}\n")
     }
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }

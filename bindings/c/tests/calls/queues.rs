@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use warpjit_c::device::*;
 use warpjit_c::prepared::*;
 use warpjit_c::queue::*;
 

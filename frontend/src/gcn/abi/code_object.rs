@@ -8,25 +8,12 @@ use warpjit_ir::{Builtin, HeaderField, Segment, SegmentSize, Space};
 use super::rsrc::{Rsrc1, Rsrc2};
 use super::{
     CODE_ADDRESS, KERNARG, KERNARG_ADDRESS, LANES, PACKET_ADDRESS, PRIVATE_APERTURE, QUEUE_ADDRESS,
-    SCRATCH_ADDRESS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
+    SCRATCH_ADDRESS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits, property,
 };
 use crate::error::LoadError;
 use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
 use crate::module::{ArgKind, CodeObject, Kernel, KernelArg};
-
-/// Code properties: what is in user SGPRs, in this order (docs/hardware/gcn.md section 6.2).
-mod property {
-    pub const PRIVATE_BUFFER: u32 = 1 << 0;
-    pub const DISPATCH_POINTER: u32 = 1 << 1;
-    pub const QUEUE_POINTER: u32 = 1 << 2;
-    pub const KERNARG_POINTER: u32 = 1 << 3;
-    pub const DISPATCH_ID: u32 = 1 << 4;
-    pub const FLAT_SCRATCH: u32 = 1 << 5;
-    pub const PRIVATE_BYTES: u32 = 1 << 6;
-    /// Version 2: workgroups along x, y, z.
-    pub const GRID: [u32; 3] = [1 << 7, 1 << 8, 1 << 9];
-}
 
 /// A kernel of a code object: as its descriptor says.
 pub(in crate::gcn) fn code_object(

@@ -14,6 +14,7 @@ use super::Generation;
 use super::lift::{Entry, Register};
 
 mod code_object;
+pub mod property;
 mod raw;
 mod rsrc;
 

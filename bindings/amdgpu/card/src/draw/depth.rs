@@ -1,7 +1,7 @@
 //! Depth and stencil: tests, and what is written.
 
 use super::Refused;
-use super::state::{Registers, tile_mode};
+use super::registers::{Registers, tile_mode};
 use super::target::{Surface, view};
 use crate::chip::Chip;
 use crate::memory::AddressSpace;

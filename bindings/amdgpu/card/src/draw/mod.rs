@@ -4,7 +4,8 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | `state` | reads registers |
+//! | `registers` | registers by address, layouts by tiling index |
+//! | `state` | what a draw is done with |
 //! | `vertices` | runs the vertex program |
 //! | `assemble` | puts primitives together |
 //! | `clip`, `screen`, `raster` | brings them to the screen and finds their pixels |
@@ -20,12 +21,13 @@ mod depth;
 mod launch;
 mod pixels;
 mod raster;
+mod registers;
 mod screen;
 mod state;
 mod target;
 mod vertices;
 
-pub(crate) use state::Registers;
+pub(crate) use registers::Registers;
 
 use crate::Card;
 use crate::memory::AddressSpace;

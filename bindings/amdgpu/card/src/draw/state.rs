@@ -3,30 +3,9 @@
 use super::Refused;
 use super::clip::Clipping;
 use super::depth::DepthState;
+use super::registers::Registers;
 use super::target::{self, ColorTarget};
 use crate::chip::Chip;
-use warpjit_texture::layout::gcn::{TileMode, TileTables};
-
-/// Registers by their byte addresses.
-#[derive(Clone, Copy)]
-pub(crate) struct Registers<'a>(pub &'a [u32]);
-
-impl Registers<'_> {
-    /// A register; 0 where there is none.
-    pub fn at(self, address: u32) -> u32 {
-        self.0.get(address as usize / 4).copied().unwrap_or(0)
-    }
-
-    /// A register that holds a float.
-    pub fn float(self, address: u32) -> f32 {
-        f32::from_bits(self.at(address))
-    }
-
-    /// Whether a bit of a register is set.
-    pub fn bit(self, address: u32, bit: u32) -> bool {
-        self.at(address) >> bit & 1 != 0
-    }
-}
 
 /// The program of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -299,14 +278,4 @@ impl State {
             border_colors: (colors != 0).then_some(colors),
         })
     }
-}
-
-/// How an image with a tiling index is laid out on a chip before gfx9, if its pixels have so many bytes.
-pub(super) fn tile_mode(chip: &Chip, index: u32, bytes: u8) -> TileMode {
-    let tables = TileTables {
-        tile_modes: chip.tile_modes(),
-        macrotile_modes: chip.macrotile_modes(),
-        gb_addr_config: chip.address_config,
-    };
-    tables.mode(index, bytes.into(), chip.generation == 6)
 }

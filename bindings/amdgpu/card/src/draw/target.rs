@@ -2,7 +2,7 @@
 
 use super::Refused;
 use super::blend::Blend;
-use super::state::{Registers, tile_mode};
+use super::registers::{Registers, tile_mode};
 use crate::chip::Chip;
 use crate::memory::AddressSpace;
 use warpjit_runtime::Denied;
