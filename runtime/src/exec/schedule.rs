@@ -132,6 +132,8 @@ pub struct Scheduler<'a> {
     /// Whether the guest's memory for warps (a ring) has room for fewer blocks than threads and queue could hold.
     limited: bool,
     most_suspended: usize,
+    /// Whether the thread that was served last had put a block aside: the next one starts another block, which this one may wait for.
+    prefers_fresh: AtomicBool,
     next: Alone<AtomicU64>,
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -248,6 +250,7 @@ impl<'a> Scheduler<'a> {
             others: Default::default(),
             limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
+            prefers_fresh: AtomicBool::new(false),
             next: Alone(AtomicU64::new(plan.blocks.start)),
             queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
             wake: Condvar::new(),
@@ -466,7 +469,7 @@ impl<'a> Scheduler<'a> {
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut fresh = Stock::new();
-        let mut prefer_fresh = false;
+        let mut prefer_fresh = self.prefers_fresh.load(Ordering::Relaxed);
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
         let mut rows = Rows {
@@ -480,6 +483,7 @@ impl<'a> Scheduler<'a> {
         loop {
             // At least one, so that the launch gets on however late the thread is.
             if turns > 0 && is_late() {
+                self.prefers_fresh.store(prefer_fresh, Ordering::Relaxed);
                 self.go(&mut fresh);
                 break;
             }
