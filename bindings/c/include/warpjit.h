@@ -208,35 +208,16 @@ typedef uint32_t warpjit_numerics;
 typedef uint32_t warpjit_host;
 
 /**
- * Mends accesses to pages that are not mapped, or that may not be written: maps or unprotects the page that holds 'address'. 'store': the
- * access is a store or an atomic. 'is_mapped': the page is mapped, and only the store is not allowed.
- *
- * true: the access is tried again. false: it is a fault of the guest. Several threads may call it at the same time, also for one page.
+ * An update of a word that a device executes: gives the new value for the old one. It may be called any number of times until the
+ * callback returns.
  */
-typedef bool (*warpjit_pager)(void *user, uint64_t address, bool store, bool is_mapped);
+typedef uint64_t (*warpjit_apply)(void *context, uint64_t old);
 
 /**
  * Called when an object does not need its user pointer any more: once, on any thread, after the last callback with it has returned. May be
  * NULL.
  */
 typedef void (*warpjit_drop)(void *user);
-
-/**
- * Hears of the first store of guests to a page of a watched range; 'page' is the address of its first byte. The store is done after it has
- * returned.
- */
-typedef void (*warpjit_write_watch)(void *user, uint64_t page);
-
-/**
- * What guests may do with memory: WARPJIT_ACCESS_... .
- */
-typedef uint32_t warpjit_access;
-
-/**
- * An update of a word that a device executes: gives the new value for the old one. It may be called any number of times until the
- * callback returns.
- */
-typedef uint64_t (*warpjit_apply)(void *context, uint64_t old);
 
 /**
  * A device in guest memory. Its functions are called by any thread that makes an access, by several at the same time, in any tier. A
@@ -272,6 +253,25 @@ typedef struct warpjit_device {
    */
   void *user;
 } warpjit_device;
+
+/**
+ * Mends accesses to pages that are not mapped, or that may not be written: maps or unprotects the page that holds 'address'. 'store': the
+ * access is a store or an atomic. 'is_mapped': the page is mapped, and only the store is not allowed.
+ *
+ * true: the access is tried again. false: it is a fault of the guest. Several threads may call it at the same time, also for one page.
+ */
+typedef bool (*warpjit_pager)(void *user, uint64_t address, bool store, bool is_mapped);
+
+/**
+ * Hears of the first store of guests to a page of a watched range; 'page' is the address of its first byte. The store is done after it has
+ * returned.
+ */
+typedef void (*warpjit_write_watch)(void *user, uint64_t page);
+
+/**
+ * What guests may do with memory: WARPJIT_ACCESS_... .
+ */
+typedef uint32_t warpjit_access;
 
 /**
  * Gets a mapping: its addresses, 'start' included, 'end' not, and what guests may do there.
@@ -1186,6 +1186,17 @@ warpjit_status warpjit_config_set_budget(struct warpjit_config *config,
                                          uint64_t bytes);
 
 /**
+ * Lets a device answer accesses to a range: each load and store of a guest calls it, with the offset in the range. Address and size are
+ * multiples of the host's page size. The space is careful from then on. The structure is copied. Its 'drop' is not called if this call
+ * fails because the structure is unusable; if it fails later, it is.
+ */
+warpjit_status warpjit_memory_map_device(const struct warpjit_memory *memory,
+                                         uint64_t address,
+                                         uint64_t bytes,
+                                         const struct warpjit_device *callbacks,
+                                         uint64_t *mapped);
+
+/**
  * Lets a function mend accesses of guests before they become faults. 'pager' NULL: nobody does. The memory is careful from then on
  * (warpjit_memory_is_careful). 'drop' is called when the pager is not needed any more, also if this call fails.
  */
@@ -1335,17 +1346,6 @@ warpjit_status warpjit_memory_map_alias(const struct warpjit_memory *memory,
                                         uint64_t bytes,
                                         warpjit_access access,
                                         uint64_t *mapped);
-
-/**
- * Lets a device answer accesses to a range: each load and store of a guest calls it, with the offset in the range. Address and size are
- * multiples of the host's page size. The space is careful from then on. The structure is copied. Its 'drop' is not called if this call
- * fails because the structure is unusable; if it fails later, it is.
- */
-warpjit_status warpjit_memory_map_device(const struct warpjit_memory *memory,
-                                         uint64_t address,
-                                         uint64_t bytes,
-                                         const struct warpjit_device *callbacks,
-                                         uint64_t *mapped);
 
 /**
  * Changes what guests may do with the pages from 'start' to 'end'. Both are at pages of the host.
