@@ -229,18 +229,20 @@ fn devices_that_the_host_writes_may_use_the_memory() {
     *device.0.lock().unwrap() = None;
 }
 
+/// Whether nothing of the process is in a page.
+fn is_free(at: u64) -> bool {
+    let place = std::ptr::without_provenance_mut(at as usize);
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces none, and goes at once.
+    unsafe {
+        let mapped = mmap_anonymous(place, PAGE as usize, ProtFlags::empty(), flags);
+        mapped.map(|place| munmap(place, PAGE as usize).unwrap()).is_ok()
+    }
+}
+
 #[test]
 fn addresses_of_the_host_stay_taken_while_somebody_may_be_on_the_way() {
     let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
-    let is_free = |at: u64| {
-        let place = std::ptr::without_provenance_mut(at as usize);
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
-        // SAFETY: a new mapping that replaces none, and goes at once.
-        unsafe {
-            let mapped = mmap_anonymous(place, PAGE as usize, ProtFlags::empty(), flags);
-            mapped.map(|place| munmap(place, PAGE as usize).unwrap()).is_ok()
-        }
-    };
     let at = memory.map(None, PAGE, Access::ReadWrite).unwrap();
     let held = memory.hold();
     memory.unmap(at).unwrap();
@@ -250,6 +252,46 @@ fn addresses_of_the_host_stay_taken_while_somebody_may_be_on_the_way() {
     drop(held);
     memory.map(None, PAGE, Access::ReadWrite).unwrap();
     assert_eq!(memory.0.state.lock().left, []);
+}
+
+#[test]
+fn addresses_of_the_host_that_stay_taken_can_be_mapped_again() {
+    let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
+    // The system puts nothing here by itself. Of eight pages the space keeps the first, the third and the fourth.
+    let at = 0x2a00_0000_0000;
+    memory.map(Some(at), PAGE, Access::ReadWrite).unwrap();
+    memory.map(Some(at + 2 * PAGE), 2 * PAGE, Access::ReadWrite).unwrap();
+    memory.write(at + 2 * PAGE, &[7; 2 * PAGE as usize]).unwrap();
+    let held = memory.hold();
+    memory.unmap(at).unwrap();
+    memory.unmap(at + 2 * PAGE).unwrap();
+    let left = || memory.0.state.lock().left.clone();
+    assert_eq!(left(), [(at, PAGE), (at + 2 * PAGE, 2 * PAGE)]);
+
+    // Part of it is somebody else's: nothing changes.
+    let place = std::ptr::without_provenance_mut((at + 4 * PAGE) as usize);
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces none.
+    let theirs = unsafe { mmap_anonymous(place, PAGE as usize, ProtFlags::READ, flags) }.unwrap();
+    assert!(memory.map(Some(at), 6 * PAGE, Access::ReadWrite).is_err());
+    assert_eq!(left(), [(at, PAGE), (at + 2 * PAGE, 2 * PAGE)]);
+    assert!(is_free(at + PAGE) && !is_free(at + 4 * PAGE) && is_free(at + 5 * PAGE));
+
+    // Of what is held, and of what is free between, around a page that stays held.
+    assert_eq!(memory.map(Some(at), 3 * PAGE, Access::ReadWrite).unwrap(), at);
+    assert_eq!(left(), [(at + 3 * PAGE, PAGE)]);
+    for page in 0..3 {
+        assert_eq!(memory.load(at + page * PAGE, 8).unwrap(), 0, "fresh memory is zero");
+        memory.store(at + page * PAGE, 8, page + 1).unwrap();
+        assert_eq!(memory.load(at + page * PAGE, 8).unwrap(), page + 1);
+    }
+    assert!(memory.load(at + 3 * PAGE, 4).is_err());
+    drop(held);
+    memory.unmap(at).unwrap();
+    assert_eq!(left(), []);
+    // SAFETY: the test's own mapping.
+    unsafe { munmap(theirs, PAGE as usize) }.unwrap();
+    assert!((0..8).all(|page| is_free(at + page * PAGE)));
 }
 
 /// Notes pages.

@@ -99,7 +99,7 @@ impl Edit<'_> {
     }
 
     /// Checks where a new buffer shall be; its end.
-    fn place_for(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+    pub fn place_for(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         let form = &self.memory.0.form;
         let (limit, what) = match form.limit {
             Some(limit) => (limit, format!("addresses below {limit:#x}")),
@@ -189,23 +189,8 @@ impl Edit<'_> {
         self.state.room.set(first / page, last / page + 1, true);
     }
 
-    /// In a space whose addresses are the host's: memory where the system or the caller wants it.
-    fn map_identity(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
-        let whole = bytes.checked_next_multiple_of(self.host_page());
-        let whole =
-            whole.ok_or_else(|| Error::Memory(format!("a buffer of {bytes:#x} bytes is too large")))?;
-        if let Some(address) = address {
-            self.aligned("buffer", &[address])?;
-            self.place_for(address, whole)?;
-        }
-        let address = super::reservation::map_anywhere(address, whole, access.rights())?;
-        self.set_pages(address, address + whole, access.flags());
-        self.state.buffers.insert(address, Buffer { bytes, access, kind: Kind::Own });
-        Ok(address)
-    }
-
     /// Whether numbers are multiples of the host's page size.
-    fn aligned(&self, what: &str, numbers: &[u64]) -> Result<(), Error> {
+    pub fn aligned(&self, what: &str, numbers: &[u64]) -> Result<(), Error> {
         let page = self.host_page();
         match numbers.iter().find(|number| !number.is_multiple_of(page)) {
             Some(number) => Err(Error::Memory(format!("{what}: {number:#x} is not a multiple of {page:#x}"))),
@@ -245,10 +230,7 @@ impl Edit<'_> {
         backing: &Backing<'_>,
     ) -> Result<u64, Error> {
         if self.memory.0.form.is_identity {
-            let at = super::reservation::map_backing_anywhere(address, bytes, access.rights(), backing)?;
-            self.set_pages(at, at + bytes, access.flags());
-            self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Shared });
-            return Ok(at);
+            return self.map_backing_identity(address, bytes, access, backing);
         }
         if let Backing::File { offset, .. } = *backing {
             self.aligned("offset in a file", &[offset])?;
@@ -617,16 +599,6 @@ impl Edit<'_> {
         }
         self.forget_buffer(address, first, last);
         Ok(())
-    }
-
-    /// Gives addresses of the host back, once no access can be on its way there.
-    pub fn give_back_left(&mut self) {
-        if !self.state.left.is_empty() && self.space().is_idle() {
-            for (at, bytes) in std::mem::take(&mut self.state.left) {
-                // A failure would leak addresses, which harms nobody.
-                let _ = super::reservation::unmap_anywhere(at, bytes);
-            }
-        }
     }
 
     /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.

@@ -25,6 +25,7 @@ mod access;
 mod coarse;
 mod dirty;
 mod edit;
+mod identity;
 mod options;
 mod parked;
 mod ranges;

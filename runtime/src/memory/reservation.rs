@@ -403,6 +403,28 @@ pub fn unmap_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
         .map_err(|error| Error::os("unmap guest memory", error))
 }
 
+/// Takes a free range of the host's addresses, without rights.
+pub fn hold_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
+    map_new(Some(address), |place, flags| {
+        let flags = flags | MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping that replaces none (`map_new`).
+        unsafe { mmap_anonymous(place, bytes as usize, ProtFlags::empty(), flags) }
+    })
+    .map(|_| ())
+}
+
+/// Moves pages that [`map_anywhere`] or [`map_backing_anywhere`] has mapped over others that the space holds.
+pub fn move_anywhere(from: u64, bytes: u64, to: u64) -> Result<(), Error> {
+    let [from, to] = [from, to].map(|at| std::ptr::without_provenance_mut(at as usize));
+    let bytes = bytes as usize;
+    // SAFETY: both ranges are the space's, and nobody knows the first one yet.
+    let place = unsafe { mremap_fixed(from, bytes, bytes, MremapFlags::MAYMOVE, to) };
+    let place = place.map_err(|error| Error::os("map guest memory", error))?;
+    // Pointers to it are made of its address.
+    place.expose_provenance();
+    Ok(())
+}
+
 /// Takes all rights to such pages away. Nothing else can be mapped there until they are unmapped.
 pub fn hide_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
