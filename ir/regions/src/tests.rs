@@ -439,3 +439,55 @@ fn slow_whole_warps_are_run_where_they_pay() {
         round(64, barrier, other, 5)
     ));
 }
+
+/// Two loops with one header: a warp asks until a word is what it counts to, and counts up to 4, or up to what is loaded.
+fn asks(next: &str) -> warpjit_ir_core::Function {
+    let text = format!(
+        "function @asks spmd lanes 32 entry block0 {{
+    slot s0: i32 r0 = tid.x
+    slot s1: ui32 s1
+    slot s2: mask exec lane_mask
+
+block0 at 0x0 insts 1:
+    v0: ui32 = const 0x0
+    slot.set s1, v0
+    jump block1
+
+block1 at 0x8 insts 2:
+    v2: i32 = slot.get s0
+    v3: ui32 = slot.get s1
+    v4: i32 = load.u32 shared[v2] align 4
+    v5: mask = icmp eq v4, v3
+    v11: ui1 = vote_any v5
+    branch v11, {next}
+
+block2 at 0x18 insts 2:
+    v6: ui32 = slot.get s1
+    v7: ui32 = const 0x1
+    v8: ui32 = iadd v6, v7
+    slot.set s1, v8
+    v9: ui32 = const 0x4
+    v10: ui1 = icmp eq v8, v9
+    branch v10, block3, block1
+
+block3 at 0x28 insts 1:
+    leave.exit -> block3
+}}
+"
+    );
+    parse_function(&text, &[]).expect("parses")
+}
+
+#[test]
+fn of_loops_with_one_header_each_may_wait() {
+    for (next, waits) in [("block2, block1", true), ("block2, block2", false)] {
+        let func = asks(next);
+        verify(&func).expect("valid");
+        let options = RegionOptions { chunks: ChunkLimits::up_to(32), ..RegionOptions::default() };
+        let kernel = Kernel::new(func, options);
+        let facts = SlotFacts::none(kernel.func.slots.len());
+        let region = kernel.region(Block(1), &facts).expect("a region");
+        assert!(region.blocks.contains(&Block(2)), "{next}: {}", region.mask);
+        assert_eq!(region.may_wait, waits, "{next}: {}", region.mask);
+    }
+}

@@ -55,7 +55,7 @@ impl Waiting<'_> {
         found.spread(self.func, &self.blocks(nodes), |data| {
             source(data) && data.result.is_some_and(|v| uniform(&v))
         });
-        self.leaves_by(nodes, &found.values)
+        self.is_left_by(nodes, &found.values)
     }
 
     /// Whether only the loaded values change between iterations of a loop. It stores nothing, its atomics do the same
@@ -152,7 +152,7 @@ impl Waiting<'_> {
         loop {
             let found = taint::tainted(self.func, self.plan, self.succs, of, source, &noted);
             let Some(found) = found else { return true };
-            if self.leaves_by(&of.blocks, &found) {
+            if self.is_left_by(&of.blocks, &found) {
                 return true;
             }
             let before = noted.clone();
@@ -189,12 +189,33 @@ impl Waiting<'_> {
         component.iter().filter_map(|&n| self.plan.nodes[n].block).collect()
     }
 
-    /// Whether a found value decides an exit of the loop.
-    fn leaves_by(&self, nodes: &[usize], found: &HashSet<Value>) -> bool {
-        nodes.iter().any(|&n| {
-            let leaves = self.succs[n].iter().any(|s| !nodes.contains(s));
-            leaves && self.decides(found, n)
-        })
+    /// Whether a found value decides when a cycle of these nodes is left: an exit of all of them, or of a smaller cycle among them, of
+    /// which nothing leaves all. Two loops with one header are such cycles, of one natural loop.
+    fn is_left_by(&self, nodes: &[usize], found: &HashSet<Value>) -> bool {
+        let mut work = vec![nodes.to_vec()];
+        while let Some(nodes) = work.pop() {
+            let all: HashSet<usize> = nodes.iter().copied().collect();
+            let (ends, inner): (Vec<usize>, Vec<usize>) =
+                nodes.iter().partition(|&&n| self.succs[n].iter().any(|s| !all.contains(s)));
+            if ends.iter().any(|&n| self.decides(found, n)) {
+                return true;
+            }
+            // Without an exit there is nothing smaller.
+            if ends.is_empty() {
+                continue;
+            }
+            let places: HashMap<usize, usize> = inner.iter().enumerate().map(|(at, &n)| (n, at)).collect();
+            let edges: Vec<Vec<usize>> = inner
+                .iter()
+                .map(|&n| self.succs[n].iter().filter_map(|s| places.get(s)).copied().collect())
+                .collect();
+            for cycle in graph::strongly_connected(&edges) {
+                if cycle.len() > 1 || edges[cycle[0]].contains(&cycle[0]) {
+                    work.push(cycle.iter().map(|&at| inner[at]).collect());
+                }
+            }
+        }
+        false
     }
 
     /// Whether a found value decides a node's successor.
