@@ -12,6 +12,13 @@ pub(crate) struct Emission<'f> {
     /// The current value of each slot that was read or written, and whether it has to be written back at the end of the block.
     cache: BTreeMap<Slot, (Value, bool)>,
     done: bool,
+    /// The lanes that the instruction being emitted is for, where it has a predicate; `None`: all.
+    pub(crate) guard: Option<Value>,
+    /// Values that were written to slots under a guard, with the guard. An instruction under the same guard reads that value directly,
+    /// not `select guard, value, old`: its own results matter only in the lanes of the guard.
+    guarded: BTreeMap<Slot, (Value, Value)>,
+    /// Complements of masks in this block, so that equal masks are one value.
+    complements: BTreeMap<Value, Value>,
 }
 
 /// The state of a block that is set aside while another block is emitted.
@@ -19,21 +26,34 @@ pub(crate) struct Suspended {
     cache: BTreeMap<Slot, (Value, bool)>,
     done: bool,
     pc: u32,
+    guard: Option<Value>,
+    guarded: BTreeMap<Slot, (Value, Value)>,
+    complements: BTreeMap<Value, Value>,
 }
 
 impl<'f> Emission<'f> {
     /// Begins at the end of a block.
     pub(crate) fn new(func: &'f mut Function, block: Block) -> Self {
-        Emission { b: Builder::new(func, block), cache: BTreeMap::new(), done: false }
+        Emission {
+            b: Builder::new(func, block),
+            cache: BTreeMap::new(),
+            done: false,
+            guard: None,
+            guarded: BTreeMap::new(),
+            complements: BTreeMap::new(),
+        }
     }
 
     // Blocks.
 
-    /// Continues at the start of a block.
+    /// Continues at the start of a block, without a guard.
     pub(crate) fn start(&mut self, block: Block) {
         self.b.switch_to(block);
         self.cache.clear();
         self.done = false;
+        self.guard = None;
+        self.guarded.clear();
+        self.complements.clear();
     }
 
     /// Names the guest instruction that is emitted from here on.
@@ -72,7 +92,14 @@ impl<'f> Emission<'f> {
 
     /// Leaves the current block for a while.
     pub(crate) fn suspend(&mut self) -> Suspended {
-        Suspended { cache: std::mem::take(&mut self.cache), done: self.done, pc: self.b.pc }
+        Suspended {
+            cache: std::mem::take(&mut self.cache),
+            done: self.done,
+            pc: self.b.pc,
+            guard: self.guard.take(),
+            guarded: std::mem::take(&mut self.guarded),
+            complements: std::mem::take(&mut self.complements),
+        }
     }
 
     /// Comes back to a block.
@@ -81,18 +108,48 @@ impl<'f> Emission<'f> {
         self.cache = state.cache;
         self.done = state.done;
         self.b.pc = state.pc;
+        self.guard = state.guard;
+        self.guarded = state.guarded;
+        self.complements = state.complements;
     }
 
     // Slots.
 
-    /// What a slot holds.
+    /// What a slot holds; in the lanes of the guard, where there is one.
     pub(crate) fn get(&mut self, slot: Slot) -> Value {
+        if let (Some(guard), Some(&(under, value))) = (self.guard, self.guarded.get(&slot))
+            && under == guard
+        {
+            return value;
+        }
+        self.get_in_all_lanes(slot)
+    }
+
+    /// What a slot holds, whatever the guard is.
+    pub(crate) fn get_in_all_lanes(&mut self, slot: Slot) -> Value {
         if let Some(&(value, _)) = self.cache.get(&slot) {
             return value;
         }
         let value = self.b.get(slot);
         self.cache.insert(slot, (value, false));
         value
+    }
+
+    /// Gives a slot a new value in the lanes of the guard.
+    pub(crate) fn put_guarded(&mut self, slot: Slot, value: Value) {
+        let Some(guard) = self.guard else { return self.put_in_all_lanes(slot, value) };
+        let old = self.get_in_all_lanes(slot);
+        let all = self.blend(guard, value, old);
+        self.put_in_all_lanes(slot, all);
+        let value = self.b.splat(value);
+        self.guarded.insert(slot, (guard, value));
+    }
+
+    /// Gives a slot a new value whatever the guard is.
+    pub(crate) fn put_in_all_lanes(&mut self, slot: Slot, value: Value) {
+        let value = self.b.splat(value);
+        self.guarded.remove(&slot);
+        self.replace(slot, value);
     }
 
     /// Gives a slot a new value of its type.
@@ -125,6 +182,28 @@ impl<'f> Emission<'f> {
     /// Whether slots have to be written.
     pub(crate) fn is_dirty(&self) -> bool {
         self.cache.values().any(|(_, dirty)| *dirty)
+    }
+
+    // Masks.
+
+    /// The complement of a mask, one value for each.
+    pub(crate) fn complement(&mut self, mask: Value) -> Value {
+        if let Some(&not) = self.complements.get(&mask) {
+            return not;
+        }
+        let not = self.b.inot(mask);
+        self.complements.insert(mask, not);
+        not
+    }
+
+    /// `a` where `mask` holds, else `b`; of masks too.
+    pub(crate) fn blend(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        if self.b.func.ty(a).scalar != Scalar::I1 {
+            return self.b.select(mask, a, b);
+        }
+        let not = self.complement(mask);
+        let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
+        self.b.ior(a, b)
     }
 
     // Words.

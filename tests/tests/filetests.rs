@@ -9,12 +9,16 @@
 //! - `test pass NAME...`: the function after the passes, which must leave it well formed.
 //! - `test decode CHIP`: Tesla words (hexadecimal) as the disassembler lists them.
 //! - `test disasm CHIP`: Tesla text, assembled and listed; listing that again must give the same code.
-//! - `test lift CHIP REGISTERS`: the blocks that assembled Tesla code lifts to, without the slots and the entry.
+//! - `test lift CHIP REGISTERS [STAGE PLACE...]`: the blocks that assembled code lifts to, without the slots and the entry. Programs of
+//!   graphics stages name their inputs and outputs (`in=0x80:4:plane`, `out=r0:4`).
 //! - `test entry CHIP REGISTERS`: the entry, which is the same for all code.
 //! - `test mask CHIP REGISTERS`: the lane region at the code's start in mask form, without the slots.
 //! - `test region CHIP REGISTERS`: the same after the passes, as it is compiled.
 //! - `test run CHIP THREADS WHAT...`: what the code leaves, one warp of it, in registers (`r1`, ...) and in the first N words of
 //!   global memory at 0x10000 (`out=N`). The interpreter and compiled code with every chunk width must agree.
+
+#[path = "filetests/lift.rs"]
+mod lift;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,9 +27,9 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 use warpjit_backend::{SCHEDULE, few_lanes};
-use warpjit_frontend::tesla;
+use warpjit_frontend::{registry, tesla};
 use warpjit_ir::text::Registry;
-use warpjit_ir::{Function, PureFn, Scalar, WordTable, passes, regions, text, verify};
+use warpjit_ir::{DeviceFn, Function, PureFn, Scalar, WordTable, passes, regions, text, verify};
 use warpjit_runtime::window_access::{self, WINDOWS, Window};
 use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 
@@ -75,7 +79,8 @@ fn main() {
         let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
         Trial::test(name, move || run_file(&path))
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    let topics = Trial::test("every_topic_has_a_fixture", lift::every_topic_has_a_fixture);
+    libtest_mimic::run(&Arguments::from_args(), trials.chain([topics]).collect()).exit();
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -178,8 +183,12 @@ fn run(fixture: &Fixture) -> Result<String, Failed> {
         ["mask", chip, registers] => region(fixture.input, chip, registers.parse()?, false),
         ["region", chip, registers] => region(fixture.input, chip, registers.parse()?, true),
         ["run", chip, threads, what @ ..] => run_program(fixture.input, chip, threads.parse()?, what),
-        ["lift", chip, registers] => lift(fixture.input, chip, registers.parse()?, false),
-        ["entry", chip, registers] => lift(fixture.input, chip, registers.parse()?, true),
+        ["lift", chip, registers, stage @ ..] => {
+            blocks(&lift::lift(fixture.input, chip, registers.parse()?, stage)?, false)
+        }
+        ["entry", chip, registers] => {
+            blocks(&lift::lift(fixture.input, chip, registers.parse()?, &[])?, true)
+        }
         command => Err(format!("no command `test {}`", command.join(" ")).into()),
     }
 }
@@ -207,17 +216,6 @@ fn disasm(input: &str, chip: &str) -> Result<String, Failed> {
     Ok(listing)
 }
 
-/// Assembles and lifts.
-fn lifted(input: &str, chip: &str, registers: u32) -> Result<Function, Failed> {
-    let target = target(chip)?;
-    let code = tesla::assemble(input, target)?.code;
-    let options = tesla::lift::Options::compute("kernel", target, registers);
-    let func =
-        tesla::lift::lift(&code, &options, &warpjit_ir::Meter::unlimited()).map_err(|e| e.to_string())?;
-    verify::verify(&func)?;
-    Ok(func)
-}
-
 /// A function without its slots, which are the same everywhere.
 fn without_slots(func: &Function) -> Result<String, Failed> {
     show(std::slice::from_ref(func))?;
@@ -225,9 +223,12 @@ fn without_slots(func: &Function) -> Result<String, Failed> {
     Ok(text.lines().filter(|line| !line.trim_start().starts_with("slot s")).collect::<Vec<_>>().join("\n"))
 }
 
-/// The entry, or the blocks behind it.
-fn lift(input: &str, chip: &str, registers: u32, entry: bool) -> Result<String, Failed> {
-    let text = without_slots(&lifted(input, chip, registers)?)?;
+/// The entry, or the blocks behind it. VP1's programs have no entry of their own.
+fn blocks(func: &Function, entry: bool) -> Result<String, Failed> {
+    let text = without_slots(func)?;
+    if func.lanes == 16 {
+        return Ok(text);
+    }
     let (before, blocks) = text.split_once("\nblock0").ok_or("no entry")?;
     let (own, others) = blocks.split_once("\n\n").ok_or("nothing behind the entry")?;
     Ok(if entry {
@@ -238,7 +239,8 @@ fn lift(input: &str, chip: &str, registers: u32, entry: bool) -> Result<String, 
 }
 
 fn region(input: &str, chip: &str, registers: u32, optimized: bool) -> Result<String, Failed> {
-    let kernel = regions::Kernel::new(lifted(input, chip, registers)?, regions::RegionOptions::default());
+    let kernel =
+        regions::Kernel::new(lift::lift(input, chip, registers, &[])?, regions::RegionOptions::default());
     let slots = regions::SlotFacts::none(kernel.func.slots.len());
     let entry = kernel.func.entry;
     let mut region = kernel.region(entry, &slots).ok_or("the first block is the interpreter's")?;
@@ -301,11 +303,10 @@ fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<S
 }
 
 fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {
-    let registry: Vec<&'static PureFn> =
-        TEST_FUNCTIONS.iter().chain(tesla::numeric::pure::ALL.iter().copied()).collect();
-    let tables: Vec<&'static WordTable> =
-        TEST_TABLES.iter().chain(tesla::numeric::sfu_formula::TABLES).copied().collect();
-    text::parse_functions(input, Registry { pures: &registry, tables: &tables, devices: &[] })
+    let pures: Vec<&'static PureFn> = TEST_FUNCTIONS.iter().chain(registry::pures()).collect();
+    let tables: Vec<&'static WordTable> = TEST_TABLES.into_iter().chain(registry::tables()).collect();
+    let devices: Vec<&'static DeviceFn> = registry::devices().collect();
+    text::parse_functions(input, Registry { pures: &pures, tables: &tables, devices: &devices })
 }
 
 /// The functions as text, which must parse to the same.

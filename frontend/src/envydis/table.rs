@@ -183,3 +183,36 @@ impl<D: Dialect> Table<D> {
         Some(())
     }
 }
+
+#[cfg(test)]
+impl<D: Dialect> Table<D> {
+    /// Instruction words of a row in which each alternative of each of its slots is chosen: with the other bits zero, one, and `random`.
+    pub(crate) fn samples(&self, row: &Row<D>, random: &mut dyn FnMut() -> u64) -> Vec<u64> {
+        let mut chosen = vec![(row.value, row.mask)];
+        let slots = |atoms: &[Atom<D>]| -> Vec<usize> {
+            let slots = atoms.iter().filter_map(|atom| match atom {
+                Atom::Slot(slot) => Some(*slot),
+                _ => None,
+            });
+            slots.collect()
+        };
+        let mut open: Vec<_> =
+            slots(&row.atoms).into_iter().map(|slot| (slot, row.value, row.mask)).collect();
+        while let Some((slot, value, mask)) = open.pop() {
+            for alternative in &self.slots[slot] {
+                if (value ^ alternative.value) & mask & alternative.mask != 0 {
+                    continue;
+                }
+                let (value, mask) = (value | alternative.value, mask | alternative.mask);
+                chosen.push((value, mask));
+                open.extend(slots(&alternative.atoms).into_iter().map(|slot| (slot, value, mask)));
+            }
+        }
+        let words = chosen.into_iter();
+        words
+            .flat_map(|(value, mask)| {
+                [value, value | !mask, value | random() & !mask, value | random() & !mask]
+            })
+            .collect()
+    }
+}

@@ -1,15 +1,14 @@
-//! Decodes instruction words to [`Inst`].
+//! Decodes instruction words to [`Inst`]: walks the row's text, as the listing does, and takes each word and operand for what it means.
+
+mod word;
 
 use super::dialect::Fermi;
 use super::field::{Field, Number};
-use super::operand::{
-    BarOp, Cache, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode, RegWidth, Select, ShflOp,
-    Src, TRUE_PRED, VoteOp,
-};
+use super::operand::{Mods, Operand, PredSrc, RegWidth, Select, Src, TRUE_PRED};
 use super::table::table;
-use super::words::{COMPARISONS, CONDITIONS, add_op, component_mask, select};
+use super::words::CONDITIONS;
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
-use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
+use crate::envydis::{self, DecodeError, Signs, Type, code, lane_mask};
 
 type Piece = envydis::Piece<Fermi>;
 
@@ -28,6 +27,10 @@ pub fn decode_at(code: &[u8], base: u32, pc: u32, chip: Chip) -> Result<Inst, De
 
 /// Decodes an instruction from its words (`word1 << 32 | word0`; word 1 of a short one is not looked at).
 pub fn decode_word(raw: u64, pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
+    build(raw, pc, chip).map(|builder| builder.inst)
+}
+
+fn build(raw: u64, pc: u32, chip: Chip) -> Result<Builder, DecodeError> {
     let len = if raw & 8 == 0 { 8 } else { 4 };
     let raw = if len == 4 { raw & 0xffff_ffff } else { raw };
     let undefined = DecodeError::Undefined { pc, len, raw };
@@ -64,12 +67,13 @@ pub fn decode_word(raw: u64, pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
         select: None,
         signs: Signs::default(),
         quads: 0,
-        words: 0,
+        listed: 0,
+        unexplained: None,
     };
     let used = table().walk(row, raw, pc, chip, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
     builder.finish();
     builder.inst.unknown = raw & !used;
-    Ok(builder.inst)
+    Ok(builder)
 }
 
 /// Turns an instruction's text into its meaning.
@@ -89,8 +93,10 @@ struct Builder {
     signs: Signs,
     /// Lanes of `quadop` seen.
     quads: usize,
-    /// Words kept.
-    words: usize,
+    /// Modifiers listed.
+    listed: usize,
+    /// A word that means nothing here.
+    unexplained: Option<&'static str>,
 }
 
 impl Builder {
@@ -104,7 +110,7 @@ impl Builder {
             }
             Piece::Operand(Field::CcTest, _) => {
                 let condition = self.condition.take();
-                if self.prefix {
+                if self.prefix || self.inst.op == Op::TexBar {
                     self.inst.cond = condition;
                 }
             }
@@ -140,253 +146,6 @@ impl Builder {
         if self.condition.take().is_some() {
             self.inst.guard = Some(PredSrc { num: TRUE_PRED, not: true });
         }
-    }
-
-    /// The first word: for some operations it is a modifier.
-    fn mnemonic(&mut self, name: &'static str) {
-        let op = self.inst.op;
-        let mods = &mut self.inst.mods;
-        match op {
-            Op::IAdd | Op::IMad | Op::IScAdd => mods.add = add_op(name).unwrap_or_default(),
-            Op::Logic => mods.logic = LogicOp::parse(name).unwrap_or_default(),
-            Op::Atom | Op::Red => mods.atom = AtomOp::parse(name).unwrap_or_default(),
-            Op::FMinMax | Op::DMinMax | Op::IMinMax => mods.pred.not = name == "max",
-            _ if op.is_video() => {
-                self.inst.video_lanes = match name.as_bytes().last() {
-                    Some(b'2') => 2,
-                    Some(b'4') => 4,
-                    _ => 1,
-                };
-                let name = name.trim_start_matches('v').trim_end_matches(['2', '4']);
-                mods.add = add_op(name).unwrap_or_default();
-                mods.lane_mask = (1 << self.inst.video_lanes) - 1;
-            }
-            _ => {}
-        }
-    }
-
-    fn word(&mut self, name: &'static str) {
-        let first = self.operands == 0;
-        let half = match name {
-            "u16l" | "s16l" => Some(Select::Half(0)),
-            "u16h" | "s16h" => Some(Select::Half(1)),
-            _ => None,
-        };
-        if let Some(ty) = Type::parse(if half.is_some() { &name[..3] } else { name }) {
-            if first {
-                self.inst.mods.ty.get_or_insert(ty);
-            }
-            self.ty = Some(ty);
-            self.select = half.or(self.select);
-            return;
-        }
-        if self.video_word(name) || self.operation_word(name) {
-            return;
-        }
-        let mods = &mut self.inst.mods;
-        if let Some((direction, to_integer)) = rounding(name) {
-            *(if to_integer { &mut mods.int_rounding } else { &mut mods.rounding }) = Some(direction);
-            return;
-        }
-        match name {
-            "neg" if first && matches!(self.inst.op, Op::FMul | Op::DMul) => mods.neg = true,
-            _ if self.signs.word(name) => {}
-            "sat" => mods.sat = true,
-            "ftz" => mods.ftz = true,
-            "fmz" => mods.fmz = true,
-            "high" => mods.high = true,
-            "rev" => mods.reverse = true,
-            "wrap" => mods.wrap = true,
-            "shiftamt" => mods.shift_amount = true,
-            "ca" => mods.cache = Some(Cache::Ca),
-            "cg" => mods.cache = Some(Cache::Cg),
-            "cs" => mods.cache = Some(Cache::Cs),
-            "cv" => mods.cache = Some(Cache::Cv),
-            "wb" => mods.cache = Some(Cache::Wb),
-            "wt" => mods.cache = Some(Cache::Wt),
-            "lim" => mods.lim = true,
-            "allwarp" => mods.allwarp = true,
-            "pcrel" => mods.pcrel = true,
-            "terminate" => mods.terminate = true,
-            "live" => mods.live = true,
-            "dall" => mods.dall = true,
-            // Said by the operation or the operands.
-            "mul" | "shl" | "mask" | "lock" | "unlock" | "ldu" | "read" | "dfp" => {}
-            _ => self.keep(name),
-        }
-    }
-
-    /// Keeps a word that no modifier stands for.
-    fn keep(&mut self, name: &'static str) {
-        if let Some(slot) = self.inst.mods.words.get_mut(self.words) {
-            *slot = name;
-            self.words += 1;
-        }
-    }
-
-    /// Words that mean something of their own in video instructions.
-    fn video_word(&mut self, name: &'static str) -> bool {
-        let op = self.inst.op;
-        if !op.is_video() {
-            return false;
-        }
-        let lanes = self.inst.video_lanes;
-        let mods = &mut self.inst.mods;
-        if self.operands == 0 && op == Op::VMad {
-            match (add_op(name), name) {
-                (Some(add), _) => mods.add = add,
-                (_, "shr7") => mods.shift_right = 7,
-                (_, "shr15") => mods.shift_right = 15,
-                _ => return false,
-            }
-            return true;
-        }
-        if self.operands == 0 && op != Op::VSetP {
-            mods.merge = match name {
-                "h1" => Merge::H1,
-                "h0" => Merge::H0,
-                "b0" => Merge::B0,
-                "b2" => Merge::B2,
-                "add" => Merge::Add,
-                "min" => Merge::Min,
-                "max" => Merge::Max,
-                "simd_min" => Merge::SimdMin,
-                "simd_max" => Merge::SimdMax,
-                _ => match component_mask(name) {
-                    Some(mask) if lanes != 1 => {
-                        mods.lane_mask = mask;
-                        return true;
-                    }
-                    _ => return false,
-                },
-            };
-            return true;
-        }
-        match select(name, lanes) {
-            Some(select) => {
-                self.select = Some(select);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Words that mean something of their own in one operation.
-    fn operation_word(&mut self, name: &'static str) -> bool {
-        let op = self.inst.op;
-        let mods = &mut self.inst.mods;
-        if op.compares()
-            && let Some(code) = code(&COMPARISONS, name)
-        {
-            mods.compare = code;
-            return true;
-        }
-        match op {
-            Op::CSet | Op::CSetP => {
-                if let Some(code) = code(&CONDITIONS, name) {
-                    mods.compare = code;
-                    return true;
-                }
-            }
-            Op::Red | Op::Atom | Op::SuRedP => {
-                if let Some(atom) = AtomOp::parse(name) {
-                    mods.atom = atom;
-                    return true;
-                }
-            }
-            // `mov $r or $flags`
-            Op::MovFromFlags if name == "or" => return true,
-            Op::QuadOp => return self.quad_word(name),
-            Op::FMul if name.starts_with("mul") || name.starts_with("div") => {
-                let power = match &name[3..] {
-                    "2" => 1,
-                    "4" => 2,
-                    "8" => 3,
-                    _ => 0,
-                };
-                mods.scale = if name.starts_with("div") { -power } else { power };
-                return true;
-            }
-            Op::Prmt => {
-                mods.prmt = match name {
-                    "f4e" => PrmtMode::F4e,
-                    "b4e" => PrmtMode::B4e,
-                    "rc8" => PrmtMode::Rc8,
-                    "ecl" => PrmtMode::Ecl,
-                    "ecr" => PrmtMode::Ecr,
-                    "rc16" => PrmtMode::Rc16,
-                    _ => return false,
-                };
-                return true;
-            }
-            Op::IMinMax => {
-                mods.part = match name {
-                    "low" => MinMaxPart::Low,
-                    "med" => MinMaxPart::Med,
-                    "high" => MinMaxPart::High,
-                    _ => return false,
-                };
-                return true;
-            }
-            Op::Shl | Op::Shr | Op::VShl | Op::VShr if name == "clamp" => return true,
-            Op::Vote => {
-                mods.vote = match name {
-                    "all" => VoteOp::All,
-                    "any" => VoteOp::Any,
-                    "uni" => VoteOp::Uni,
-                    _ => return false,
-                };
-                return true;
-            }
-            Op::Bar => {
-                mods.bar = match name {
-                    "and" => BarOp::And,
-                    "or" => BarOp::Or,
-                    "arrive" => BarOp::Arrive,
-                    "sync" => BarOp::Sync,
-                    "popc" => BarOp::Popc,
-                    _ => return false,
-                };
-                return true;
-            }
-            Op::Membar => {
-                mods.membar = match name {
-                    "gl" => MembarLevel::Gl,
-                    "sys" => MembarLevel::Sys,
-                    _ => MembarLevel::Cta,
-                };
-                return true;
-            }
-            Op::Shfl => {
-                mods.shfl = match name {
-                    "up" => ShflOp::Up,
-                    "down" => ShflOp::Down,
-                    "bfly" => ShflOp::Bfly,
-                    _ => ShflOp::Idx,
-                };
-                return true;
-            }
-            // `bra abs`: the address is the operand's.
-            Op::Bra | Op::BraIndirect | Op::Call if name == "abs" => return true,
-            Op::PSet | Op::PSetP if self.inst.src_count == 1 => {
-                if let Some(op) = LogicOp::parse(name) {
-                    mods.logic = op;
-                    return true;
-                }
-            }
-            _ => {}
-        }
-        let sets = op.compares() || matches!(op, Op::CSet | Op::CSetP | Op::PSet | Op::PSetP);
-        if sets && let Some(op) = LogicOp::parse(name) {
-            mods.set_logic = op;
-            return true;
-        }
-        false
-    }
-
-    fn quad_word(&mut self, name: &'static str) -> bool {
-        let Mods { quad, quad_lane, .. } = &mut self.inst.mods;
-        envydis::quad_word(name, quad, quad_lane, &mut self.quads)
     }
 
     fn field(&mut self, field: Field, mut operand: Operand) {
@@ -505,5 +264,29 @@ impl Builder {
             inst.srcs[1] = second;
             inst.src_count = 2;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    /// Each word that a row can have is a type, a modifier, or one that the operation says: none is dropped.
+    #[test]
+    fn every_word_means_something() {
+        let mut random = Random(1);
+        let mut decoded = 0;
+        for chip in [Chip::Gf100, Chip::Gk104] {
+            for row in super::super::table::rows().iter().filter(|row| row.available(chip)) {
+                for word in table().samples(row, &mut || random.next()) {
+                    let Ok(builder) = build(word, 0, chip) else { continue };
+                    let text = builder.inst.row.text;
+                    assert_eq!(builder.unexplained, None, "`{text}`: {}", builder.inst);
+                    decoded += 1;
+                }
+            }
+        }
+        assert!(decoded > 10_000, "{decoded}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::modifier::{Kind, Modifier};
 use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
 
 /// How many registers a register operand names.
@@ -404,23 +405,27 @@ pub struct Mods {
     pub terminate: bool,
     /// Textures: `live`, only for threads that are on.
     pub live: bool,
-    pub(super) words: [&'static str; MAX_WORDS],
+    pub(super) listed: [Option<Modifier>; MAX_LISTED],
 }
 
-/// The most words that [`Mods::words`] has.
-pub(super) const MAX_WORDS: usize = 8;
+/// The most modifiers that [`Mods::listed`] has.
+pub(super) const MAX_LISTED: usize = 8;
 
 impl Mods {
-    /// The words of the listing that nothing else here says: they select among sub-operations of graphics, cache,
-    /// surface and debug instructions (`cctl iv`, `bpt trap`, `pixinfo offset`, `suclamp`'s layout, all of
-    /// textures' `t p lauto shadow off t2d ind` ...).
-    pub fn words(&self) -> impl Iterator<Item = &'static str> {
-        self.words.into_iter().filter(|word| !word.is_empty())
+    /// The modifiers that nothing else here says, in the order of the listing. They select among sub-operations of
+    /// graphics, cache, surface and debug instructions.
+    pub fn listed(&self) -> impl Iterator<Item = Modifier> {
+        self.listed.into_iter().flatten()
     }
 
-    /// True if the word is among [`Mods::words`].
-    pub fn has(&self, word: &str) -> bool {
-        self.words.contains(&word)
+    /// The modifier of a kind.
+    pub fn get<K: Kind>(&self) -> Option<K> {
+        self.listed().find_map(K::of)
+    }
+
+    /// True if the modifier is there.
+    pub fn has<K: Kind>(&self, modifier: K) -> bool {
+        self.listed().any(|listed| K::of(listed) == Some(modifier))
     }
 }
 
@@ -466,7 +471,7 @@ impl Default for Mods {
             pcrel: false,
             terminate: false,
             live: false,
-            words: [""; MAX_WORDS],
+            listed: [None; MAX_LISTED],
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Emits the IR of one block for Tesla and Fermi: cached slots, guard predicates, and separate blocks for cross-lane operations.
 
-use std::collections::BTreeMap;
-
 use warpjit_ir::{
-    Block, Builder, Builtin, Function, GuestFault, IntCC, Scalar, Slot, SlotInit, Terminator, Type, Value,
+    Block, Builder, Builtin, Function, GuestFault, IntCC, Slot, SlotInit, Terminator, Type, Value,
 };
 
 use crate::emission::{Emission, extends_emission};
@@ -34,13 +32,6 @@ pub(crate) struct Emitter<'f, O> {
     /// What the family's lifter knows of the program.
     pub(crate) own: O,
     carried: &'f mut Carried,
-    /// Values that were written to slots under a guard, with the guard. An instruction under the same guard reads that value directly,
-    /// not `select guard, value, old`: its own results matter only in the lanes of the guard.
-    guarded: BTreeMap<Slot, (Value, Value)>,
-    /// Complements of masks in this block, so that equal guards are one value.
-    complements: BTreeMap<Value, Value>,
-    /// The predicate of the instruction being emitted; `None` is always.
-    pub(crate) guard: Option<Value>,
 }
 
 extends_emission!(Emitter<'f, O>);
@@ -48,22 +39,7 @@ extends_emission!(Emitter<'f, O>);
 impl<'f, O> Emitter<'f, O> {
     /// Begins at the end of a block.
     pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, own: O, block: Block) -> Self {
-        Emitter {
-            core: Emission::new(func, block),
-            own,
-            carried,
-            guarded: BTreeMap::new(),
-            complements: BTreeMap::new(),
-            guard: None,
-        }
-    }
-
-    /// Goes on at the begin of a block.
-    pub(crate) fn start(&mut self, block: Block) {
-        self.core.start(block);
-        self.guarded.clear();
-        self.complements.clear();
-        self.guard = None;
+        Emitter { core: Emission::new(func, block), own, carried }
     }
 
     /// Ends the block with a terminator that names a new block, and goes on in that one.
@@ -72,7 +48,7 @@ impl<'f, O> Emitter<'f, O> {
         // Values do not live across blocks; the predicate does, in a slot.
         let saved = self.guard.take().map(|guard| {
             let slot = self.temp(Type::MASK, 0);
-            self.put_always(slot, guard);
+            self.put_in_all_lanes(slot, guard);
             slot
         });
         self.terminate(term(next));
@@ -91,61 +67,14 @@ impl<'f, O> Emitter<'f, O> {
         self.split(pc, |next| Terminator::Jump(next.into()));
     }
 
-    /// What a slot holds; in the lanes of the guard, where there is one.
-    pub(crate) fn get(&mut self, slot: Slot) -> Value {
-        if let (Some(guard), Some(&(under, value))) = (self.guard, self.guarded.get(&slot))
-            && under == guard
-        {
-            return value;
-        }
-        self.core.get(slot)
-    }
-
-    /// Gives a slot a new value, where the guard holds.
-    pub(crate) fn put(&mut self, slot: Slot, value: Value) {
-        let Some(guard) = self.guard else { return self.put_always(slot, value) };
-        let old = self.core.get(slot);
-        let all = self.blend(guard, value, old);
-        self.put_always(slot, all);
-        let value = self.b.splat(value);
-        self.guarded.insert(slot, (guard, value));
-    }
-
-    /// Gives a slot a new value whatever the guard is.
-    pub(crate) fn put_always(&mut self, slot: Slot, value: Value) {
-        let value = self.b.splat(value);
-        self.guarded.remove(&slot);
-        self.replace(slot, value);
-    }
-
-    /// The complement of a mask, one value for each.
-    pub(crate) fn complement(&mut self, mask: Value) -> Value {
-        if let Some(&not) = self.complements.get(&mask) {
-            return not;
-        }
-        let not = self.b.inot(mask);
-        self.complements.insert(mask, not);
-        not
-    }
-
     /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
     pub(crate) fn keep(&mut self, value: Value, ty: Type, number: usize) -> Slot {
         if let Some(slot) = self.holder(value) {
             return slot;
         }
         let slot = self.temp(ty, number);
-        self.put_always(slot, value);
+        self.put_in_all_lanes(slot, value);
         slot
-    }
-
-    /// `a` where `mask` holds, else `b`; of masks too.
-    pub(crate) fn blend(&mut self, mask: Value, a: Value, b: Value) -> Value {
-        if self.b.func.ty(a).scalar != Scalar::I1 {
-            return self.b.select(mask, a, b);
-        }
-        let not = self.complement(mask);
-        let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
-        self.b.ior(a, b)
     }
 
     /// A slot that carries a value of type `ty` from one block to the next one.

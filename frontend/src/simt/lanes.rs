@@ -66,7 +66,7 @@ impl<O> Emitter<'_, O> {
         self.isolated(|e| {
             let ticks = e.b.push(Opcode::Clock, &[], Imm::None, Some(Type::varying(Scalar::I32)));
             if let Some(ticks) = ticks {
-                e.put_always(clock, ticks);
+                e.put_in_all_lanes(clock, ticks);
             }
         });
         self.get(clock)

@@ -21,6 +21,10 @@ pub fn decode_at(code: &[u8], base: u32, pc: u32, target: Target) -> Result<Inst
 
 /// Decodes an instruction from its words (`word1 << 32 | word0`; word 1 of a short one is not looked at).
 pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeError> {
+    build(raw, pc, target).map(|builder| builder.inst)
+}
+
+fn build(raw: u64, pc: u32, target: Target) -> Result<Builder, DecodeError> {
     let len = if raw & 1 == 0 { 4 } else { 8 };
     let raw = if len == 4 { raw & 0xffff_ffff } else { raw };
     let undefined = DecodeError::Undefined { pc, len, raw };
@@ -50,10 +54,11 @@ pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeErro
         outer_type: None,
         signs: Signs::default(),
         quads: 0,
+        unexplained: None,
     };
     let used = table().walk(row, raw, pc, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
     builder.inst.unknown = raw & !used;
-    Ok(builder.inst)
+    Ok(builder)
 }
 
 #[derive(PartialEq, Eq)]
@@ -81,6 +86,8 @@ struct Builder {
     signs: Signs,
     /// Lanes of `quadop` seen.
     quads: usize,
+    /// A word that means nothing here.
+    unexplained: Option<&'static str>,
 }
 
 /// Names of predicate conditions by code; the undefined ones are empty.
@@ -105,6 +112,7 @@ impl Builder {
                 Some(mask) => self.inst.mods.lanes = mask,
                 None => {
                     self.condition = code(&CONDITIONS, name);
+                    self.explain(name, self.condition.is_some());
                     // `never` reads no register.
                     self.inst.pred = self.condition.map(|cond| Predicate { cond, creg: 0 });
                 }
@@ -114,7 +122,10 @@ impl Builder {
             }
             (State::Condition, Piece::Close) => self.state = State::Prefix,
             (State::Body, Piece::Word(name)) => self.word(name),
-            (State::Body, Piece::OperandWord(name)) => self.memory_type = Type::parse(name),
+            (State::Body, Piece::OperandWord(name)) => {
+                self.memory_type = Type::parse(name);
+                self.explain(name, self.memory_type.is_some());
+            }
             (State::Body, Piece::Open) => {
                 self.inst.mods.neg_product = self.signs.neg;
                 self.signs.neg = false;
@@ -128,20 +139,38 @@ impl Builder {
     }
 
     /// The first word: for some operations it is a modifier.
-    fn mnemonic(&mut self, name: &str) {
+    fn mnemonic(&mut self, name: &'static str) {
         let mods = &mut self.inst.mods;
         match self.inst.op {
             Op::IAdd | Op::IMad16 | Op::IMad24 => {
                 mods.add = match name {
+                    "add" => AddOp::Add,
                     "sub" => AddOp::Sub,
                     "subr" => AddOp::Subr,
                     "addc" => AddOp::Addc,
-                    _ => AddOp::Add,
+                    _ => return self.explain(name, false),
                 }
             }
-            Op::Logic => mods.logic = LogicOp::parse(name).unwrap_or_default(),
-            Op::Atom => mods.atom = AtomOp::parse(name).unwrap_or_default(),
+            Op::Logic => match LogicOp::parse(name) {
+                Some(logic) => mods.logic = logic,
+                None => self.explain(name, false),
+            },
+            // `ld add`: the operation comes next.
+            Op::Atom if name != "ld" => self.atomic(name),
             _ => {}
+        }
+    }
+
+    fn atomic(&mut self, name: &'static str) {
+        let atom = AtomOp::parse(name);
+        self.explain(name, atom.is_some());
+        self.inst.mods.atom = atom.unwrap_or_default();
+    }
+
+    /// Notes a word that means nothing here. There is none in the table: a test looks.
+    fn explain(&mut self, name: &'static str, known: bool) {
+        if !known {
+            self.unexplained = Some(name);
         }
     }
 
@@ -154,10 +183,7 @@ impl Builder {
         let op = self.inst.op;
         let mods = &mut self.inst.mods;
         match op {
-            Op::Red | Op::Atom => {
-                mods.atom = AtomOp::parse(name).unwrap_or_default();
-                return;
-            }
+            Op::Red | Op::Atom => return self.atomic(name),
             Op::ISet | Op::FSet | Op::DSet => {
                 if let Some(code) = code(&CONDITIONS, name) {
                     // Integers have no unordered bit, and call all the others "always".
@@ -166,8 +192,8 @@ impl Builder {
                 }
             }
             Op::QuadOp => {
-                envydis::quad_word(name, &mut mods.quad, &mut mods.quad_lane, &mut self.quads);
-                return;
+                let known = envydis::quad_word(name, &mut mods.quad, &mut mods.quad_lane, &mut self.quads);
+                return self.explain(name, known);
             }
             _ => {}
         }
@@ -191,8 +217,9 @@ impl Builder {
             "live" => mods.live = true,
             "deriv" => mods.deriv = true,
             "cube" => mods.cube = true,
-            // `mul` in a multiply-add, `any`, `lock`, `all` of textures: the operation says it.
-            _ => {}
+            // The operation says it, or where nothing else is said (`all` of textures).
+            "mul" | "any" | "lock" | "all" => {}
+            _ => self.explain(name, false),
         }
     }
 
@@ -247,5 +274,34 @@ impl Builder {
             self.inst.src_count += 1;
         }
         self.signs = Signs::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tesla::{Chip, STAGES};
+    use crate::testing::Random;
+
+    /// Each word that a row can have is a type, a modifier, or one that the operation says: none is dropped.
+    #[test]
+    fn every_word_means_something() {
+        let mut random = Random(1);
+        let mut decoded = 0;
+        for (chip, stage) in [Chip::G80, Chip::G200, Chip::Gt215]
+            .into_iter()
+            .flat_map(|chip| STAGES.map(|stage| (chip, stage)))
+        {
+            let target = Target { chip, stage };
+            for row in super::super::table::rows().iter().filter(|row| row.available(target)) {
+                for word in table().samples(row, &mut || random.next()) {
+                    let Ok(builder) = build(word, 0, target) else { continue };
+                    let text = builder.inst.row.text;
+                    assert_eq!(builder.unexplained, None, "`{text}`: {}", builder.inst);
+                    decoded += 1;
+                }
+            }
+        }
+        assert!(decoded > 10_000, "{decoded}");
     }
 }

@@ -1,5 +1,6 @@
 //! Makes random encodings of Fermi instructions that cannot fault and give the same result on every run.
 
+use warpjit_frontend::fermi::modifier::ConstMode;
 use warpjit_frontend::fermi::{Chip, Form, Inst, Op, Operand, Row, decode_word, table};
 
 use crate::random::encodings::Encoding;
@@ -151,7 +152,7 @@ fn acceptable(inst: &Inst) -> bool {
         _ => true,
     };
     // Modes of `ld c[]` that are illegal.
-    let known = !inst.mods.has("il") && !inst.mods.has("isl");
+    let known = !inst.mods.has(ConstMode::Il) && !inst.mods.has(ConstMode::Isl);
     !inst.join
         && known
         && inst.dst.is_none_or(free)

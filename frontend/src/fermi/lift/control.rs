@@ -20,6 +20,7 @@ use super::topics::surface_address;
 use super::topics::texture;
 use super::topics::video;
 use crate::fermi::abi::BANKS;
+use crate::fermi::modifier::Breakpoint;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
 
 /// Emits one instruction, and what its modifiers do behind it.
@@ -162,7 +163,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::Bpt => {
             // The others stop only for a debugger.
-            if inst.mods.has("trap") {
+            if inst.mods.has(Breakpoint::Trap) {
                 e.fault(GuestFault::Trap);
             }
         }
@@ -239,7 +240,7 @@ fn branch(e: &mut Emit<'_>, inst: &Inst) {
         e.isolated(|e| {
             let input = e.get(input);
             if let Some(all) = e.b.push(Opcode::VoteAll, &[input], warpjit_ir::Imm::None, Some(Type::MASK)) {
-                e.put_always(outcome, all);
+                e.put_in_all_lanes(outcome, all);
             }
         });
         cond = Some(e.get(outcome));

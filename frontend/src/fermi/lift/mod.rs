@@ -10,18 +10,20 @@
 mod analysis;
 mod control;
 mod emit;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod topics;
 
-use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
+use warpjit_ir::{Builtin, Form, Function, Meter, Stopped, Terminator};
 
-use super::{Chip, Inst, Op};
+use super::{Chip, Op};
 use crate::code::Code;
 use crate::isa::Stage;
+use crate::simt::Carried;
 use crate::simt::stage::{Plan, Uses};
-use crate::simt::{Blocks, Carried, Graph};
 use emit::{Emit, Own};
+use slots::{Program, Slots};
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]
@@ -150,41 +152,6 @@ pub(crate) fn lift_code(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -
         inst.next_pc()
     })?;
     Ok(func)
-}
-
-/// The program being lifted.
-struct Program<'a> {
-    graph: &'a Graph<Inst>,
-    blocks: &'a Blocks,
-    /// Whether generic addresses can point to shared or local memory.
-    windows: bool,
-    local_bytes: u32,
-    counters: u8,
-    /// Inputs and outputs of a graphics stage.
-    plan: Option<&'a Plan>,
-    /// Where texture and surface instructions have their arguments in local memory.
-    mailbox: u32,
-    texture_handles: u8,
-}
-
-/// The slots of a thread's state.
-struct Slots {
-    registers: Vec<Slot>,
-    predicates: [Slot; 7],
-    /// z, s, c, o of `$c`.
-    flags: [Slot; 4],
-}
-
-impl Slots {
-    fn declare(func: &mut Function, registers: u32) -> Slots {
-        let registers = (0..registers.min(63))
-            .map(|n| func.add_slot(format!("r{n}"), Type::I32, SlotInit::Zero))
-            .collect();
-        let predicates = std::array::from_fn(|n| func.add_slot(format!("p{n}"), Type::MASK, SlotInit::Zero));
-        let flags =
-            ["z", "s", "c", "o"].map(|flag| func.add_slot(format!("c.{flag}"), Type::MASK, SlotInit::Zero));
-        Slots { registers, predicates, flags }
-    }
 }
 
 /// The largest value of a builtin on any chip of the family.

@@ -5,6 +5,7 @@
 //! 7), and otherwise the names in the vendor's documents. Instructions that neither names (surfaces of GF100, graphics, half of
 //! the video instructions) follow the same patterns.
 
+mod memory;
 mod ops;
 mod texture;
 mod video;

@@ -1,15 +1,14 @@
 //! Mnemonics, modifiers and operand order of each instruction.
 
 use super::{
-    Text, access, cache, condition, int_rounding, logic, operand, register, rounding, source, space, texture,
-    type_name, video, wide,
+    Text, condition, int_rounding, logic, memory, operand, register, rounding, source, texture, type_name,
+    video,
 };
-use crate::envydis::{AtomOp, QuadLane, QuadOp, Type};
+use crate::envydis::{QuadLane, QuadOp, Type};
 use crate::fermi::operand::{
-    AddOp, BarOp, MemSpace, MembarLevel, MinMaxPart, Operand, PredSrc, PrmtMode, Select, ShflOp, Src, VoteOp,
-    ZERO_REG,
+    AddOp, BarOp, MembarLevel, MinMaxPart, Operand, PredSrc, PrmtMode, Select, ShflOp, Src, VoteOp, ZERO_REG,
 };
-use crate::fermi::{Family, Form, Inst, Op};
+use crate::fermi::{Form, Inst, Op};
 
 /// Writes an instruction without its guard and `.S`.
 pub(super) fn describe(inst: &Inst, text: &mut Text) {
@@ -27,7 +26,9 @@ pub(super) fn describe(inst: &Inst, text: &mut Text) {
         VAdd | VAvg | VMin | VMax | VAbsDiff | VSet | VSetP | VShr | VShl | VMad | VSel => {
             video::describe(inst, text);
         }
-        Red | Atom | Ld | Ldu | St | LdLock | StUnlock | LdLdu | Cctl | LdConst => memory(inst, text),
+        Red | Atom | Ld | Ldu | St | LdLock | StUnlock | LdLdu | Cctl | LdConst => {
+            memory::describe(inst, text)
+        }
         SuClamp | SuBfm | SuEau | SuLdGB | SuLdB | SuRedP | SuStGB | SuStGP | SuStB | SuStP | SuQ | SuLea
         | Interp | LdVertex | LdAttr | StAttr | Al2p | PixInfo | Out | Tex | TexFetch | TexGather
         | TexQueryLod | TexQuery | TexCsaa | TexGrad => texture::describe(inst, text),
@@ -401,98 +402,6 @@ fn barrier(inst: &Inst, text: &mut Text) {
     }
 }
 
-fn atomic(op: AtomOp) -> &'static str {
-    match op {
-        AtomOp::Add => "ADD",
-        AtomOp::Exch => "EXCH",
-        AtomOp::Cas => "CAS",
-        AtomOp::Inc => "INC",
-        AtomOp::Dec => "DEC",
-        AtomOp::Max => "MAX",
-        AtomOp::Min => "MIN",
-        AtomOp::And => "AND",
-        AtomOp::Or => "OR",
-        AtomOp::Xor => "XOR",
-    }
-}
-
-fn memory(inst: &Inst, text: &mut Text) {
-    let mods = &inst.mods;
-    let extended = wide(inst.src(0));
-    let letter = match space(inst) {
-        Some(MemSpace::Shared) => "S",
-        Some(MemSpace::Local) => "L",
-        _ => "",
-    };
-    match inst.op {
-        Op::Red | Op::Atom => {
-            text.name = if inst.op == Op::Red { "RED" } else { "ATOM" }.into();
-            text.flag(extended, "E").suffix(atomic(mods.atom));
-            match mods.ty {
-                Some(Type::F32) => text.suffix("F32.FTZ.RN"),
-                Some(Type::S32) => text.suffix("S32"),
-                Some(Type::U64) => text.suffix("U64"),
-                Some(Type::B64) => text.suffix("64"),
-                _ => text,
-            };
-            if inst.op == Op::Atom {
-                text.dst(inst);
-            }
-            text.srcs(inst, 0);
-        }
-        Op::Ld | Op::Ldu | Op::LdConst => {
-            text.name = match inst.op {
-                Op::Ldu => "LDU".into(),
-                Op::LdConst => "LDC".into(),
-                _ => format!("LD{letter}"),
-            };
-            text.flag(extended, "E").suffix(cache(mods.cache));
-            for (word, name) in [("il", "IL"), ("is", "IS"), ("isl", "ISL")] {
-                text.flag(mods.has(word), name);
-            }
-            text.suffix(&access(mods.ty));
-            text.dst(inst).srcs(inst, 0);
-        }
-        Op::St => {
-            text.name = format!("ST{letter}");
-            text.flag(extended, "E").suffix(cache(mods.cache)).suffix(&access(mods.ty)).srcs(inst, 0);
-        }
-        Op::LdLock => {
-            text.name = format!("LD{letter}LK");
-            text.flag(extended, "E").suffix(&access(mods.ty)).pdst(inst).dst(inst).srcs(inst, 0);
-        }
-        Op::StUnlock => {
-            // GK104's says whether it held the lock.
-            let checked = letter == "S" && inst.chip.family() == Family::Gk104;
-            text.name = if checked { "STSCUL".into() } else { format!("ST{letter}UL") };
-            text.flag(extended, "E").suffix(&access(mods.ty));
-            if checked {
-                text.pdst(inst);
-            }
-            text.srcs(inst, 0);
-        }
-        Op::LdLdu => {
-            text.name = format!("LD{letter}_LDU");
-            let second = inst.src(1);
-            text.flag(extended, "E").flag(wide(second) && !extended, "LDE");
-            text.suffix(&type_name(mods.ty)).suffix(&type_name(second.and_then(|src| src.ty)));
-            text.dst(inst).src(inst, 0);
-            text.operands.extend(inst.dst2.map(|dst| operand(dst, None)));
-            text.src(inst, 1);
-        }
-        _ => {
-            text.name = if letter == "L" { "CCTLL" } else { "CCTL" }.into();
-            text.flag(extended, "E");
-            let words: Vec<&str> = mods.words().collect();
-            // `.U`, `.C`, `.I` stand in front of the operation.
-            for word in words.iter().skip(1).chain(words.first()) {
-                text.suffix(&word.to_ascii_uppercase());
-            }
-            text.dst(inst).srcs(inst, 0);
-        }
-    }
-}
-
 fn control(inst: &Inst, text: &mut Text) {
     let mods = &inst.mods;
     let short = inst.row.form == Form::Short;
@@ -529,8 +438,8 @@ fn control(inst: &Inst, text: &mut Text) {
             text.flag(mods.allwarp, "U").flag(mods.lim, "LMT").flag(mods.terminate, "TERMINATE");
         }
     }
-    for word in mods.words() {
-        text.suffix(&word.to_ascii_uppercase());
+    for modifier in mods.listed() {
+        text.suffix(&modifier.name().to_ascii_uppercase());
     }
     if let Some(code) = inst.cond {
         text.operand(format!("CC.{}", condition(code)));

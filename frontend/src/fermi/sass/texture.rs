@@ -1,6 +1,11 @@
 //! Text of surface, texture and graphics instructions.
 
 use super::{Text, access, cache, source, type_name, wide};
+use crate::fermi::modifier::{
+    AttrSpace, Emission, InterpMode, InterpSample, Modifier, PixelInfo, SurfaceElement, SurfaceLayout,
+    SurfaceOutside, SurfaceQuery, SurfaceShape, TexComponent, TexFlag, TexLevel, TexOffset, TexPhase,
+    TexQuery, TexShape,
+};
 use crate::fermi::operand::Operand;
 use crate::fermi::{Inst, Op};
 
@@ -35,49 +40,79 @@ fn mnemonic(op: Op) -> &'static str {
     }
 }
 
-/// A word of envydis's listing as the vendor spells it. Dimensions are operands and have none.
-fn modifier(word: &'static str) -> &'static str {
-    match word {
-        "t" => "T",
-        "p" => "P",
-        "lauto" | "all" => "",
-        "lzero" => "LZ",
-        "lbias" => "LB",
-        "llod" => "LL",
-        "lbiasa" => "LBA",
-        "lloda" => "LLA",
-        "shadow" => "DC",
-        "off" => "AOFFI",
-        "off8" => "PTP",
-        "ms" => "MS",
-        "cl" => "CL",
-        "ind" => "B",
-        "sfilter" => "FILTER",
-        "slod" => "LOD",
-        "swrap" => "WRAP",
-        "sbcolor" => "BORDER_COLOUR",
-        "tdims" => "DIMENSION",
-        "ttype" => "TEXTURE_TYPE",
-        "tsamplepos" => "SAMPLER_POS",
-        "unk39" => "PHYS",
-        "out" => "O",
-        "patch" => "P",
-        _ => "",
+/// A modifier as the vendor spells it; empty where it is not shown.
+fn name(modifier: Modifier) -> &'static str {
+    match modifier {
+        Modifier::TexPhase(TexPhase::T) => "T",
+        Modifier::TexPhase(TexPhase::P) | Modifier::AttrSpace(AttrSpace::Patch) => "P",
+        Modifier::TexLevel(TexLevel::Auto) | Modifier::InterpMode(InterpMode::Mul) => "",
+        Modifier::TexLevel(TexLevel::Zero) => "LZ",
+        Modifier::TexLevel(TexLevel::Bias) => "LB",
+        Modifier::TexLevel(TexLevel::Given) => "LL",
+        Modifier::TexLevel(TexLevel::BiasA) => "LBA",
+        Modifier::TexLevel(TexLevel::GivenA) => "LLA",
+        Modifier::TexFlag(TexFlag::Shadow) => "DC",
+        Modifier::TexFlag(TexFlag::Clamp) => "CL",
+        Modifier::TexFlag(TexFlag::Samples) => "MS",
+        Modifier::TexFlag(TexFlag::Indirect) => "B",
+        Modifier::TexOffset(TexOffset::One) | Modifier::InterpSample(InterpSample::Offset) => "AOFFI",
+        Modifier::TexOffset(TexOffset::Four) => "PTP",
+        Modifier::TexComponent(TexComponent::R) => "R",
+        Modifier::TexComponent(TexComponent::G) => "G",
+        Modifier::TexComponent(TexComponent::B) => "B",
+        Modifier::TexComponent(TexComponent::A) => "A",
+        Modifier::TexShape(TexShape::D1) | Modifier::SurfaceShape(SurfaceShape::D1) => "1D",
+        Modifier::TexShape(TexShape::Array1) => "ARRAY_1D",
+        Modifier::TexShape(TexShape::D2) | Modifier::SurfaceShape(SurfaceShape::D2) => "2D",
+        Modifier::TexShape(TexShape::Array2) | Modifier::SurfaceShape(SurfaceShape::Array2) => "ARRAY_2D",
+        Modifier::TexShape(TexShape::D3) | Modifier::SurfaceShape(SurfaceShape::D3) => "3D",
+        Modifier::TexShape(TexShape::Cube) => "CUBE",
+        Modifier::TexShape(TexShape::ArrayCube) => "ARRAY_CUBE",
+        Modifier::TexQuery(TexQuery::Size) => "DIMENSION",
+        Modifier::TexQuery(TexQuery::Type) => "TEXTURE_TYPE",
+        Modifier::TexQuery(TexQuery::SamplePosition) => "SAMPLER_POS",
+        Modifier::TexQuery(TexQuery::Filter) => "FILTER",
+        Modifier::TexQuery(TexQuery::Level) => "LOD",
+        Modifier::TexQuery(TexQuery::Wrap) => "WRAP",
+        Modifier::TexQuery(TexQuery::Border) => "BORDER_COLOUR",
+        Modifier::SurfaceLayout(SurfaceLayout::Surface) => "SD",
+        Modifier::SurfaceLayout(SurfaceLayout::Linear) => "PL",
+        Modifier::SurfaceLayout(SurfaceLayout::Block) => "BL",
+        Modifier::SurfaceElement(SurfaceElement::R1) => "R1",
+        Modifier::SurfaceElement(SurfaceElement::R2) => "R2",
+        Modifier::SurfaceElement(SurfaceElement::R4) => "R4",
+        Modifier::SurfaceElement(SurfaceElement::R8) => "R8",
+        Modifier::SurfaceElement(SurfaceElement::R16) => "R16",
+        Modifier::SurfaceOutside(SurfaceOutside::Zero) => "ZERO",
+        Modifier::SurfaceOutside(SurfaceOutside::Ignore) => "IGN",
+        Modifier::SurfaceOutside(SurfaceOutside::Clamp) => "CLAMP",
+        Modifier::SurfaceOutside(SurfaceOutside::Trap) => "TRAP",
+        Modifier::SurfaceOutside(SurfaceOutside::Surface) => "SDCL",
+        Modifier::SurfaceQuery(SurfaceQuery::Rank) => "RANK",
+        Modifier::SurfaceQuery(SurfaceQuery::Format) => "PIXFMT",
+        Modifier::SurfaceQuery(SurfaceQuery::SampleSize) => "SMPLSZ",
+        Modifier::SurfaceQuery(SurfaceQuery::Size) => "DIM",
+        Modifier::SurfaceQuery(SurfaceQuery::Components) => "RGBA",
+        Modifier::SurfaceQuery(SurfaceQuery::BlockSize) => "BLKSZ",
+        Modifier::InterpMode(InterpMode::Pass) => "PASS",
+        Modifier::InterpMode(InterpMode::Flat) => "FLAT",
+        Modifier::InterpMode(InterpMode::Colour) => "SC",
+        Modifier::InterpSample(InterpSample::Centroid) => "CENT",
+        Modifier::PixelInfo(PixelInfo::SampleCount) => "SAMPLECNT",
+        Modifier::PixelInfo(PixelInfo::CoverageMask) => "COVMASK",
+        Modifier::PixelInfo(PixelInfo::Covered) => "COVERED",
+        Modifier::PixelInfo(PixelInfo::Offset) => "OFFSET",
+        Modifier::PixelInfo(PixelInfo::CentroidOffset) => "CENT_OFFSET",
+        Modifier::PixelInfo(PixelInfo::SampleId) => "SAMPLEID",
+        Modifier::AttrSpace(AttrSpace::Out) => "O",
+        Modifier::AttrSpace(AttrSpace::Physical) => "PHYS",
+        Modifier::Emission(Emission::Emit) => "EMIT",
+        Modifier::Emission(Emission::Restart) => "RESTART",
+        // Printed with their own instructions.
+        Modifier::ConstMode(_) | Modifier::CacheOp(_) | Modifier::CacheKind(_) | Modifier::Breakpoint(_) => {
+            ""
+        }
     }
-}
-
-fn dimension(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "t1d" | "1d" => "1D",
-        "a1d" => "ARRAY_1D",
-        "t2d" | "2d" => "2D",
-        "a2d" => "ARRAY_2D",
-        "t3d" | "3d" => "3D",
-        "e2d" => "ARRAY_2D",
-        "tcube" => "CUBE",
-        "acube" => "ARRAY_CUBE",
-        _ => return None,
-    })
 }
 
 pub(super) fn describe(inst: &Inst, text: &mut Text) {
@@ -103,32 +138,13 @@ pub(super) fn describe(inst: &Inst, text: &mut Text) {
     if inst.op == Op::Interp {
         text.flag(mods.sat, "SAT");
     }
-    let mut shape = None;
-    for word in mods.words() {
-        match (texture, dimension(word)) {
-            (true, Some(name)) => shape = Some(name),
-            (false, Some(name)) => {
-                text.suffix(name);
-            }
-            (true, None) if inst.op == Op::TexGather && matches!(word, "r" | "g" | "b" | "a") => {
-                text.suffix(&word.to_ascii_uppercase());
-            }
-            (true, None) => {
-                text.suffix(modifier(word));
-            }
-            (false, None) => match modifier(word) {
-                "" => {
-                    text.suffix(&word.to_ascii_uppercase());
-                }
-                name => {
-                    text.suffix(name);
-                }
-            },
-        }
+    // A texture's shape is an operand.
+    for modifier in mods.listed().filter(|modifier| !matches!(modifier, Modifier::TexShape(_))) {
+        text.suffix(name(modifier));
     }
     if texture {
         text.flag(mods.live, "LIVE").flag(mods.dall, "NDV");
-        sample(inst, shape, text);
+        sample(inst, mods.get::<TexShape>().map(|shape| name(Modifier::TexShape(shape))), text);
         return;
     }
     if inst.pdst.is_some() || matches!(inst.op, Op::SuClamp | Op::SuBfm | Op::SuLea | Op::PixInfo) {

@@ -49,13 +49,13 @@ pub(super) fn terminator(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) -> bo
         Op::S_BARRIER => {
             let spec = BarrierSpec { index: 0, arrive: true, wait: true, warps: None, from: None };
             let next = l.edge(next);
-            l.e.terminate(Terminator::Barrier { spec, next });
+            l.e.end_block(Terminator::Barrier { spec, next });
         }
         Op::S_ENDPGM | Op::S_ENDPGM_SAVED | Op::S_ENDPGM_ORDERED_PS_DONE => end(l),
-        Op::S_TRAP => l.e.terminate(Terminator::Fault(GuestFault::Trap)),
-        Op::S_SETHALT if inst.simm16 & 1 != 0 => l.e.terminate(Terminator::Fault(GuestFault::Trap)),
+        Op::S_TRAP => l.e.end_block(Terminator::Fault(GuestFault::Trap)),
+        Op::S_SETHALT if inst.simm16 & 1 != 0 => l.e.end_block(Terminator::Fault(GuestFault::Trap)),
         Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK | Op::S_RFE_B64 | Op::S_RFE_RESTORE_B64 | Op::EXP => {
-            l.e.terminate(Terminator::Fault(GuestFault::Illegal))
+            l.e.end_block(Terminator::Fault(GuestFault::Illegal))
         }
         _ => return false,
     }
@@ -96,14 +96,14 @@ fn end(l: &mut Lifter<'_, '_>) {
     let pc = l.e.b.pc;
     // Nobody goes on there: all lanes have left.
     let next = l.e.b.func.add_block(pc);
-    l.e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next });
+    l.e.end_block(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next });
     l.e.start(next);
-    l.e.terminate(Terminator::Fault(GuestFault::Illegal));
+    l.e.end_block(Terminator::Fault(GuestFault::Illegal));
 }
 
 /// A branch on a condition that is the same for all lanes.
 fn branch(l: &mut Lifter<'_, '_>, test: &Test, wanted: bool, target: Option<u32>, next: u32) {
-    let Some(target) = target else { return l.e.terminate(Terminator::Fault(GuestFault::Illegal)) };
+    let Some(target) = target else { return l.e.end_block(Terminator::Fault(GuestFault::Illegal)) };
     if target == next {
         return l.jump(Some(next));
     }
@@ -119,7 +119,7 @@ fn branch(l: &mut Lifter<'_, '_>, test: &Test, wanted: bool, target: Option<u32>
         Test::Scc => l.e.scc(),
         Test::Any(code) => any(&mut l.e, code),
     };
-    l.e.terminate(Terminator::Branch { cond, taken: taken.into(), next: other.into() });
+    l.e.end_block(Terminator::Branch { cond, taken: taken.into(), next: other.into() });
 }
 
 /// Whether a pair is not zero. From the mask it is a cross-lane operation, which begins a block that only it and the
@@ -181,7 +181,7 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
         let place = e.b.iadd(offset, first);
         target = e.b.select(inside, place, target);
     }
-    e.terminate(Terminator::BranchIndirect { address: target });
+    e.end_block(Terminator::BranchIndirect { address: target });
 }
 
 /// `s_cbranch_g_fork`, `s_cbranch_i_fork` (docs/hardware/gcn.md section 5): lanes that pass go to the target, the others on;
@@ -243,7 +243,7 @@ fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
         Some(target) => {
             let (taken_block, next_block) = (l.edge(target as u32), l.edge(next as u32));
             let cond = l.e.get(kept);
-            l.e.terminate(Terminator::Branch { cond, taken: taken_block.into(), next: next_block.into() });
+            l.e.end_block(Terminator::Branch { cond, taken: taken_block.into(), next: next_block.into() });
         }
         None => {
             let address = e.b.select(taken, target, next_address);
@@ -265,7 +265,7 @@ fn join(l: &mut Lifter<'_, '_>, inst: &Inst) {
     let pop = e.core.b.func.add_block(e.b.pc);
     let next = l.edge(next);
     let cond = l.e.get(kept);
-    l.e.terminate(Terminator::Branch { cond, taken: next.into(), next: pop.into() });
+    l.e.end_block(Terminator::Branch { cond, taken: next.into(), next: pop.into() });
     pop_entry(l, pop);
 }
 

@@ -140,7 +140,7 @@ impl Lifter<'_, '_> {
             }
         }
         let entry = self.edge(options.entry);
-        self.e.terminate(Terminator::Jump(entry.into()));
+        self.e.end_block(Terminator::Jump(entry.into()));
     }
 
     fn block(&mut self, start: u32, node: &Node) {
@@ -172,14 +172,14 @@ impl Lifter<'_, '_> {
         self.e.at(pc);
         if node.insts.is_empty() {
             self.e.count();
-            return self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+            return self.e.end_block(Terminator::Fault(GuestFault::Illegal));
         }
         self.jump(Some(pc));
     }
 
     fn inst(&mut self, node: &Node, inst: &Inst) {
         if has_varying_scalar(inst) {
-            return self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+            return self.e.end_block(Terminator::Fault(GuestFault::Illegal));
         }
         self.prepare(inst);
         let skipped = hwreg::is_skipped(inst);
@@ -192,7 +192,7 @@ impl Lifter<'_, '_> {
         if ends_block(inst) || !topic(&mut self.e, inst) {
             let done = control::terminator(self, node, inst);
             if !done && !control::nothing(inst) {
-                self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+                self.e.end_block(Terminator::Fault(GuestFault::Illegal));
             }
         }
         self.e.dpp = None;
@@ -207,17 +207,17 @@ impl Lifter<'_, '_> {
         let skip = e.and_const(mode, MODE_SKIP);
         let zero = e.b.i32(0);
         let cond = e.b.icmp(IntCC::Ne, skip, zero);
-        e.terminate(Terminator::Branch { cond, taken: behind.into(), next: run.into() });
+        e.end_block(Terminator::Branch { cond, taken: behind.into(), next: run.into() });
         e.start(run);
         // Both ways have to leave the same views.
         let views = e.views;
         if !topic(e, inst) && !control::nothing(inst) {
-            e.terminate(Terminator::Fault(GuestFault::Illegal));
+            e.end_block(Terminator::Fault(GuestFault::Illegal));
         } else {
             for (code, view) in views.iter() {
                 self.convert(code, view);
             }
-            self.e.terminate(Terminator::Jump(behind.into()));
+            self.e.end_block(Terminator::Jump(behind.into()));
         }
         let e = &mut self.e;
         e.views = views;
@@ -283,7 +283,7 @@ impl Lifter<'_, '_> {
 
     fn illegal(&mut self, target: u32) -> Block {
         let block = self.e.b.func.add_block(target);
-        self.aside(block, |l| l.e.terminate(Terminator::Fault(GuestFault::Illegal)));
+        self.aside(block, |l| l.e.end_block(Terminator::Fault(GuestFault::Illegal)));
         block
     }
 
@@ -306,7 +306,7 @@ impl Lifter<'_, '_> {
             for (code, view) in missing {
                 l.convert(code, view);
             }
-            l.e.terminate(Terminator::Jump(block.into()));
+            l.e.end_block(Terminator::Jump(block.into()));
         });
     }
 
@@ -343,9 +343,9 @@ impl Lifter<'_, '_> {
                 for (code, view) in missing {
                     self.convert(code, view);
                 }
-                self.e.terminate(Terminator::Jump(block.into()));
+                self.e.end_block(Terminator::Jump(block.into()));
             }
-            None => self.e.terminate(Terminator::Fault(GuestFault::Illegal)),
+            None => self.e.end_block(Terminator::Fault(GuestFault::Illegal)),
         }
     }
 

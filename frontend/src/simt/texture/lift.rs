@@ -97,7 +97,7 @@ impl<O> Emitter<'_, O> {
                 for (lane, temp) in (0..).zip(temps) {
                     let there = e.b.push(Opcode::QuadLane, &[value], Imm::Bits(lane), Some(Type::I32));
                     if let Some(there) = there {
-                        e.put_always(*temp, there);
+                        e.put_in_all_lanes(*temp, there);
                     }
                 }
             }

@@ -12,17 +12,19 @@
 mod analysis;
 mod control;
 mod emit;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod topics;
 
-use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
+use warpjit_ir::{Builtin, Form, Function, Meter, Stopped, Terminator};
 
 use super::{Inst, Target};
 use crate::code::Code;
 use crate::simt::stage::{Plan, Uses};
 use crate::simt::{Carried, Graph};
 use emit::{Emit, Own};
+use slots::Slots;
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]
@@ -122,40 +124,4 @@ pub(crate) fn lift_graph(
         inst.next_pc()
     })?;
     Ok(func)
-}
-
-/// The slots of a thread's state.
-struct Slots {
-    registers: Vec<Slot>,
-    /// z, s, c, o of each `$c`.
-    flags: [[Slot; 4]; 4],
-    aregs: [Option<Slot>; 8],
-}
-
-impl Slots {
-    fn declare(func: &mut Function, registers: u32) -> Slots {
-        let registers = (0..registers.min(128))
-            .map(|n| func.add_slot(format!("r{n}"), Type::I32, SlotInit::Zero))
-            .collect();
-        let flags = std::array::from_fn(|n| {
-            std::array::from_fn(|flag| {
-                let name = format!("c{n}.{}", ["z", "s", "c", "o"][flag]);
-                func.add_slot(name, Type::MASK, SlotInit::Zero)
-            })
-        });
-        let aregs = std::array::from_fn(|n| {
-            is_areg(n as u8).then(|| {
-                let slot = func.add_slot(format!("a{n}"), Type::I32, SlotInit::Zero);
-                func.slots[slot.index()].umax = Some(0xffff);
-                slot
-            })
-        });
-        Slots { registers, flags, aregs }
-    }
-}
-
-/// Whether `$a` of that number can be written: `$a0` is zero, 5 and 6 do not exist. (`$a7` is one a warp; here
-/// each lane keeps what it wrote.)
-fn is_areg(number: u8) -> bool {
-    matches!(number, 1..=4 | 7)
 }

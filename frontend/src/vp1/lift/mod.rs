@@ -13,40 +13,24 @@
 
 mod analysis;
 mod emit;
+mod options;
 mod topics;
 
 use std::collections::BTreeMap;
 
 use warpjit_ir::{Block, Form, Function, GuestFault, Meter, Stopped, Terminator};
 
-use super::Chip;
 use analysis::graph::{Graph, Step};
 use emit::Emit;
 
 pub use analysis::graph::{Node, Pending};
 pub use analysis::outside::{Outside, outside_of};
 pub use emit::state::{LANES, Slots, aliases};
+pub use options::Options;
 pub use topics::pure::FUNCTIONS as PURE_FUNCTIONS;
 
 /// Bytes of the data store.
 pub const DATA_STORE_BYTES: u32 = 8192;
-
-/// What the lifter has to know about a program besides its code.
-#[derive(Clone, Debug)]
-pub struct Options<'a> {
-    /// Name of the resulting function.
-    pub name: &'a str,
-    /// The chip.
-    pub chip: Chip,
-    /// Word address of the first bundle.
-    pub entry: u32,
-    /// Bundles that execution may start at besides: word addresses.
-    pub more_entries: &'a [u32],
-    /// For somebody who sees to what is outside, and resumes: a bundle that reaches outside of the processor ([`Outside`])
-    /// ends the program before it instead of doing what is its default, and so does the end of the code instead of
-    /// raising a fault. [`Slots::exit`] and [`Slots::exit_at`] then say what has happened, and where.
-    pub resumable: bool,
-}
 
 /// Bit of [`Slots::exit`]: a bundle reaches outside. It goes on at its [`Node::resumed`].
 pub const EXIT_OUTSIDE: u32 = 1 << 31;

@@ -6,6 +6,7 @@ use warpjit_ir::{Meter, Stopped};
 use crate::code::Code;
 use crate::envydis::fetch;
 use crate::fermi::lift::Options;
+use crate::fermi::modifier::Breakpoint;
 use crate::fermi::{
     Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_word, dialect::Fermi,
 };
@@ -78,7 +79,7 @@ fn ends_block(inst: &Inst) -> bool {
             inst.op,
             Op::Bra | Op::BraIndirect | Op::Call | Op::Rtt | Op::QuadOn | Op::QuadPop | Op::Bar
         )
-        || inst.op == Op::Bpt && inst.mods.has("trap")
+        || inst.op == Op::Bpt && inst.mods.has(Breakpoint::Trap)
 }
 
 /// Whether the instruction pushes a target onto the divergence stack, to which lanes may later leave.
@@ -101,7 +102,7 @@ fn goes_on(inst: &Inst) -> bool {
     let always = is_for_all(inst);
     match inst.op {
         Op::Rtt => false,
-        Op::Bpt => !inst.mods.has("trap"),
+        Op::Bpt => !inst.mods.has(Breakpoint::Trap),
         Op::Bra | Op::BraIndirect => !always,
         _ => true,
     }

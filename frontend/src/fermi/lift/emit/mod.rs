@@ -2,7 +2,7 @@
 
 use warpjit_ir::{Block, MemAccess, Scalar, Space, Value};
 
-use super::{Program, Slots};
+use super::slots::{Program, Slots};
 use crate::fermi::{Inst, Operand, PredSrc, Src, TRUE_PRED, ZERO_REG};
 use crate::simt::{Emitter, Flags, above, condition};
 
@@ -39,7 +39,7 @@ impl Emit<'_> {
     /// Writes a general register under the guard.
     pub(in crate::fermi::lift) fn set_reg(&mut self, number: u8, value: Value) {
         if let Some(&slot) = self.own.slots.registers.get(usize::from(number)) {
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 
@@ -78,7 +78,7 @@ impl Emit<'_> {
     /// Writes a predicate under the guard.
     pub(in crate::fermi::lift) fn set_pred(&mut self, pred: Option<u8>, value: Value) {
         if let Some(&slot) = pred.and_then(|pred| self.own.slots.predicates.get(usize::from(pred))) {
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 
@@ -174,7 +174,7 @@ impl Emit<'_> {
     pub(in crate::fermi::lift) fn set_flags(&mut self, flags: Flags) {
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
         for (slot, value) in self.own.slots.flags.into_iter().zip(values) {
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 

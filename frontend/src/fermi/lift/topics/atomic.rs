@@ -66,28 +66,28 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let new = (op == AtomicOp::Cas).then(|| operand(e, 2, 2));
     let address = e.address(base, wide_address);
     // One access where all is global memory, else one for each space, with the lanes that are there.
-    let ways: Vec<Way> = if e.own.program.windows {
+    let cases: Vec<Case> = if e.own.program.windows {
         let place = generic::place(e, address, offset);
-        let ways = place.ways().into_iter().zip([5, 6, 6]);
-        let ways = ways.zip([7, 8, 9]).map(|(((space, address, mask), slot), mask_slot)| {
+        let cases = place.cases().into_iter().zip([5, 6, 6]);
+        let cases = cases.zip([7, 8, 9]).map(|(((space, address, mask), slot), mask_slot)| {
             let mask = generic::guarded(e, mask);
             let mask = e.b.splat(mask);
             let mask = e.keep(mask, IrType::MASK, mask_slot);
             let address = keep_address(e, address, slot);
-            Way { mem: MemAccess { offset: 0, ..generic::within(mem, space) }, address, mask: Some(mask) }
+            Case { mem: MemAccess { offset: 0, ..generic::within(mem, space) }, address, mask: Some(mask) }
         });
-        ways.collect()
+        cases.collect()
     } else {
-        vec![Way { mem, address: keep_address(e, address, 0), mask: None }]
+        vec![Case { mem, address: keep_address(e, address, 0), mask: None }]
     };
     let old = e.temp(value_type, 3);
-    for way in ways {
+    for case in cases {
         e.isolated(|e| {
-            let (address, value) = (e.get(way.address), e.get(value));
+            let (address, value) = (e.get(case.address), e.get(value));
             let new = new.map(|slot| e.get(slot));
-            let mask = way.mask.map(|slot| e.get(slot));
+            let mask = case.mask.map(|slot| e.get(slot));
             let guard = mask.or(e.guard);
-            let mut result = e.b.atomic(way.mem, op, address, value, new, guard);
+            let mut result = e.b.atomic(case.mem, op, address, value, new, guard);
             // Without a result register the order of the lanes cannot be seen.
             if inst.op != Op::Atom {
                 return;
@@ -96,7 +96,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
                 let before = e.get(old);
                 result = e.b.select(mask, result, before);
             }
-            e.put_always(old, result);
+            e.put_in_all_lanes(old, result);
         });
     }
     if inst.op == Op::Atom {
@@ -106,7 +106,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 /// A memory space that an atomic at a generic address may access.
-struct Way {
+struct Case {
     mem: MemAccess,
     address: Slot,
     /// The lanes whose address is in this space; `None` if there is only one space: then the guard's lanes.
@@ -149,7 +149,7 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     e.isolated(|e| {
         let aligned = e.get(aligned);
         let success = e.lock(word(mem), aligned);
-        e.put_always(took, success);
+        e.put_in_all_lanes(took, success);
     });
     let (success, address) = (e.get(took), e.get(address));
     e.under(success, |e| {

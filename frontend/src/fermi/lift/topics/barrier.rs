@@ -83,7 +83,7 @@ fn named_by_registers(e: &mut Emit<'_>, inst: &Inst) -> Slot {
         number
     };
     let slot = e.temp(Type::I32, 7);
-    e.put_always(slot, value);
+    e.put_in_all_lanes(slot, value);
     slot
 }
 
@@ -95,7 +95,7 @@ fn only_if_anybody(e: &mut Emit<'_>, next: Block) {
     e.isolated(|e| {
         let guard = e.get(guard);
         if let Some(any) = e.b.push(Opcode::VoteAny, &[guard], Imm::None, Some(Type::MASK)) {
-            e.put_always(outcome, any);
+            e.put_in_all_lanes(outcome, any);
         }
     });
     let cond = e.get(outcome);
@@ -174,12 +174,12 @@ fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
     let changed = e.b.ixor(at, following);
     let changed = e.b.ishl(changed, shift);
     let turned = e.b.ixor(all, changed);
-    e.put_always(turns, turned);
+    e.put_in_all_lanes(turns, turned);
     let address = |e: &mut Emit<'_>, turn: Value, number: usize| {
         let offset = e.shl_const(turn, 2);
         let address = e.b.iadd(base, offset);
         let slot = e.temp(Type::I32, number);
-        e.put_always(slot, address);
+        e.put_in_all_lanes(slot, address);
         slot
     };
     let (now, before) = (address(e, at, 5), address(e, last, 6));

@@ -59,7 +59,7 @@ pub(in crate::fermi::lift) fn guarded(e: &mut Emit<'_>, mask: Value) -> Value {
 
 impl Place {
     /// Where lanes access: the space, their address in it, and which lanes.
-    pub(in crate::fermi::lift) fn ways(&self) -> [(Space, Value, Value); 3] {
+    pub(in crate::fermi::lift) fn cases(&self) -> [(Space, Value, Value); 3] {
         [
             (Space::Global(0), self.address, self.global),
             (Space::Shared, self.inside, self.shared),
@@ -70,7 +70,7 @@ impl Place {
     /// Loads word `n`.
     pub(in crate::fermi::lift) fn load(&self, e: &mut Emit<'_>, mem: MemAccess, n: u8) -> Value {
         let mut value = None;
-        for (space, address, mask) in self.ways() {
+        for (space, address, mask) in self.cases() {
             let guard = guarded(e, mask);
             let there = e.b.load(part(within(mem, space), n), address, Some(guard));
             value = Some(match value {
@@ -83,7 +83,7 @@ impl Place {
 
     /// Stores word `n` under the guard.
     pub(in crate::fermi::lift) fn store(&self, e: &mut Emit<'_>, mem: MemAccess, n: u8, value: Value) {
-        for (space, address, mask) in self.ways() {
+        for (space, address, mask) in self.cases() {
             let guard = guarded(e, mask);
             e.b.store(part(within(mem, space), n), address, value, Some(guard));
         }

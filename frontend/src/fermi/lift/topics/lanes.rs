@@ -37,11 +37,11 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
         let (yes, no) = (e.get(yes), e.get(no));
         if ballot {
             let value = e.b.ballot(yes);
-            e.put_always(bits, value);
+            e.put_in_all_lanes(bits, value);
         }
         let any = |e: &mut Emit<'_>, mask: Value, slot: Slot| {
             if let Some(value) = e.b.push(Opcode::VoteAny, &[mask], Imm::None, Some(Type::MASK)) {
-                e.put_always(slot, value);
+                e.put_in_all_lanes(slot, value);
             }
         };
         if wanted && vote != VoteOp::All {
@@ -90,7 +90,7 @@ fn from_lanes(e: &mut Emit<'_>, register: Option<Slot>, index: Value) -> Value {
     e.isolated(|e| {
         let (value, index) = (e.get(register), e.get(index));
         let other = e.b.shuffle(value, index);
-        e.put_always(taken, other);
+        e.put_in_all_lanes(taken, other);
     });
     e.get(taken)
 }

@@ -9,6 +9,7 @@ use warpjit_ir::{GuestFault, IntCC, MemAccess, Space, Value};
 use super::generic;
 use crate::fermi::abi::BANKS;
 use crate::fermi::lift::emit::{Emit, constant};
+use crate::fermi::modifier::ConstMode;
 use crate::fermi::{Inst, MemSpace, Op, Operand, Type};
 
 /// Emits one load or store.
@@ -117,7 +118,8 @@ pub(in crate::fermi::lift) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type
 /// In the mode `is` the upper half of the register counts banks on from the encoded one, and the address is the lower half (Mesa's
 /// nv50_ir_lowering_nvc0.cpp, for arrays of constant buffers). What the other modes do is not documented.
 fn load_constant(e: &mut Emit<'_>, inst: &Inst, ty: Type) {
-    if inst.mods.has("il") || inst.mods.has("isl") {
+    let mode = inst.mods.get::<ConstMode>();
+    if matches!(mode, Some(ConstMode::Il | ConstMode::Isl)) {
         return e.fault(GuestFault::Illegal);
     }
     let Some(Operand::Const { space, base, offset }) = inst.src(0).map(|src| src.operand) else { return };
@@ -127,7 +129,7 @@ fn load_constant(e: &mut Emit<'_>, inst: &Inst, ty: Type) {
     let load = |e: &mut Emit<'_>, bank: u8, offset: i32, address: Value| {
         e.b.load(constant(bank, offset, bytes, ty.is_signed()), address, None)
     };
-    let values: Vec<Value> = if inst.mods.has("is") {
+    let values: Vec<Value> = if mode == Some(ConstMode::Is) {
         let (on, address) = (e.ushr_const(base, 16), e.and_const(base, 0xffff));
         let banks = space..BANKS as u8;
         let is_it: Vec<Value> = banks

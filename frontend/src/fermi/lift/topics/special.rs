@@ -124,7 +124,7 @@ fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     for (slot, place) in flags {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
-        e.under(wanted, |e| e.put(slot, new));
+        e.under(wanted, |e| e.put_guarded(slot, new));
     }
 }
 

@@ -7,6 +7,7 @@ use warpjit_ir::{FloatCC, GuestFault, IntCC, Opcode, Scalar, Value};
 
 use crate::fermi::lift::Needs;
 use crate::fermi::lift::emit::Emit;
+use crate::fermi::modifier::{AttrSpace, Emission, InterpMode, InterpSample, PixelInfo};
 use crate::fermi::numeric;
 use crate::fermi::{Inst, MemSpace, Op, Operand, ZERO_REG};
 use crate::isa::Stage;
@@ -31,7 +32,7 @@ enum Words {
 }
 
 fn words_of(inst: &Inst, stage: Stage) -> Words {
-    let (out, patch) = (inst.mods.has("out"), inst.mods.has("patch"));
+    let [out, patch] = [AttrSpace::Out, AttrSpace::Patch].map(|space| inst.mods.has(space));
     match stage {
         Stage::TessControl if out || patch => Words::Output { patch },
         Stage::TessEval if patch => Words::Input(InputSpace::Patch),
@@ -62,7 +63,7 @@ fn vector(operand: Option<Operand>) -> (u8, u8) {
 pub(in crate::fermi::lift) fn note(inst: &Inst, stage: Stage, needs: &mut Needs) {
     let uses = &mut needs.uses;
     uses.discards |= inst.op == Op::Discard;
-    uses.planes |= inst.op == Op::Interp && !inst.mods.has("flat");
+    uses.planes |= inst.op == Op::Interp && !inst.mods.has(InterpMode::Flat);
     uses.invocation |=
         inst.op == Op::MovFromSreg && inst.srcs().iter().any(|src| src.operand == Operand::Sreg(INVOCATION));
     let Some((base, offset)) = attribute(inst) else { return };
@@ -149,7 +150,7 @@ fn store(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
         let value = e.group(first, n);
         let at = place(e, address, n.into(), true);
         match plan.interface.stage {
-            Stage::TessControl => e.set_shared_output(plan, inst.mods.has("patch"), at, value),
+            Stage::TessControl => e.set_shared_output(plan, inst.mods.has(AttrSpace::Patch), at, value),
             _ => e.set_output(plan, at, 4, value),
         }
     }
@@ -160,14 +161,13 @@ fn interpolate(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let Some(address) = attribute(inst) else { return };
     let at = place(e, address, 0, false);
     let read = Read { space: InputSpace::Attribute, at, vertex: None };
-    if inst.mods.has("flat") {
+    if inst.mods.has(InterpMode::Flat) {
         let bits = e.input(plan, read);
         return e.write(inst, bits);
     }
-    let position = inst.mods.has("off").then(|| moved(e, inst, plan));
+    let position = inst.mods.has(InterpSample::Offset).then(|| moved(e, inst, plan));
     let mut value = e.interpolated(plan, read, position, numeric::NAN.into());
-    // `mul` and `sc`; the decoder keeps no word for the former.
-    if !inst.mods.has("pass") {
+    if inst.mods.has(InterpMode::Mul) || inst.mods.has(InterpMode::Colour) {
         let factor = e.src(inst, 1);
         let factor = e.b.bitcast(factor, Scalar::F32);
         value = e.b.float(Opcode::Fmul, &[value, factor], true);
@@ -201,12 +201,10 @@ fn pixel_information(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let covered = e.lane_word(plan, LaneWord::Covered);
     let none = e.b.i32(0);
     let covered = e.b.icmp(IntCC::Ne, covered, none);
-    let value = if inst.mods.has("samplecnt") {
-        e.b.i32(1)
-    } else if inst.mods.has("covmask") || inst.mods.has("covered") {
-        e.bit(covered)
-    } else {
-        none
+    let value = match inst.mods.get() {
+        Some(PixelInfo::SampleCount) => e.b.i32(1),
+        Some(PixelInfo::CoverageMask | PixelInfo::Covered) => e.bit(covered),
+        Some(PixelInfo::Offset | PixelInfo::CentroidOffset | PixelInfo::SampleId) | None => none,
     };
     e.write(inst, value);
     e.set_pred(inst.pdst, covered);
@@ -218,7 +216,7 @@ fn emit_vertex(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let stream = e.src(inst, 1);
     let none = e.b.i32(0);
     let first = e.b.icmp(IntCC::Eq, stream, none);
-    let (emits, cuts) = (inst.mods.has("emit"), inst.mods.has("restart"));
+    let [emits, cuts] = [Emission::Emit, Emission::Restart].map(|what| inst.mods.has(what));
     e.under(first, |e| {
         if emits {
             e.emit_vertex(plan);

@@ -3,6 +3,7 @@
 use warpjit_ir::{AtomicOp, Value};
 
 use crate::fermi::lift::emit::Emit;
+use crate::fermi::modifier::{SurfaceOutside, SurfaceShape};
 use crate::fermi::surface::{
     COORDINATES, FORMAT, OUTSIDE, Operation, Outside, REDUCTIONS, Request, SLOT, SURFACE, VALUES, WAS_OUTSIDE,
 };
@@ -17,12 +18,12 @@ pub(in crate::fermi::lift) fn is_surface(inst: &Inst) -> bool {
 }
 
 fn request(inst: &Inst) -> Request {
-    let has = |word| inst.mods.has(word);
+    let shape = inst.mods.get();
     let ty = inst.mods.ty.unwrap_or(Type::B32);
     let axes = match inst.op {
         Op::SuLdGB | Op::SuStGB | Op::SuStGP => 2,
-        _ if has("1d") => 1,
-        _ if has("3d") || has("e2d") => 3,
+        _ if shape == Some(SurfaceShape::D1) => 1,
+        _ if matches!(shape, Some(SurfaceShape::D3 | SurfaceShape::Array2)) => 3,
         Op::SuRedP => addresses(inst).1,
         _ => 2,
     };
@@ -46,12 +47,10 @@ fn request(inst: &Inst) -> Request {
             Op::SuLea => Operation::Address,
             _ => Operation::Reduce,
         },
-        outside: if has("trap") {
-            Outside::Fault
-        } else if has("clamp") || has("sdcl") {
-            Outside::Clamp
-        } else {
-            Outside::Nothing
+        outside: match inst.mods.get() {
+            Some(SurfaceOutside::Trap) => Outside::Fault,
+            Some(SurfaceOutside::Clamp | SurfaceOutside::Surface) => Outside::Clamp,
+            Some(SurfaceOutside::Zero | SurfaceOutside::Ignore) | None => Outside::Nothing,
         },
         by_address: matches!(inst.op, Op::SuLdGB | Op::SuStGB | Op::SuStGP),
         wide_low: inst.src(0).and_then(|src| src.ty).is_some_and(|ty| ty.bytes() == 4),

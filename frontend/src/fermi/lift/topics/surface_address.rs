@@ -17,6 +17,7 @@
 use warpjit_ir::{IntCC, Value};
 
 use crate::fermi::lift::emit::Emit;
+use crate::fermi::modifier::{SurfaceLayout, SurfaceShape};
 use crate::fermi::{Inst, Op, Type};
 
 /// Log2 of 256 byte units in a gob.
@@ -61,7 +62,7 @@ fn clamp(e: &mut Emit<'_>, inst: &Inst) {
     };
     e.set_pred(inst.pdst, outside);
     // Linear: the coordinate itself.
-    if inst.mods.has("pl") {
+    if inst.mods.has(SurfaceLayout::Linear) {
         return e.write(inst, clamped);
     }
     let shift = field(e, limit, 22, 4);
@@ -84,7 +85,7 @@ fn clamp(e: &mut Emit<'_>, inst: &Inst) {
 
 fn place_in_block(e: &mut Emit<'_>, inst: &Inst) {
     let [x, y, z] = [0, 1, 2].map(|n| e.src(inst, n));
-    let deep = inst.mods.has("3d");
+    let deep = inst.mods.has(SurfaceShape::D3);
     let any = e.b.ior(x, y);
     let any = if deep { e.b.ior(any, z) } else { any };
     let zero = e.b.i32(0);

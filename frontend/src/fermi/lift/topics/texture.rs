@@ -5,6 +5,7 @@ use warpjit_ir::{Slot, Value};
 
 use crate::fermi::Family as Encoding;
 use crate::fermi::lift::emit::{Emit, constant};
+use crate::fermi::modifier::{TexComponent, TexFlag, TexLevel, TexOffset, TexQuery, TexShape};
 use crate::fermi::{Chip, Inst, Op, Operand, ZERO_REG};
 use crate::isa::Stage;
 use crate::simt::texture::{Arguments, FERMI, Family, Level, Operation, Query, RESULTS, Request};
@@ -44,17 +45,15 @@ impl Sources {
 
 /// Coordinates of an instruction's type, and whether it has layers.
 fn shape(inst: &Inst) -> (usize, bool) {
-    let shapes = [
-        ("t1d", 1, false),
-        ("a1d", 1, true),
-        ("t2d", 2, false),
-        ("a2d", 2, true),
-        ("t3d", 3, false),
-        ("tcube", 3, false),
-        ("acube", 3, true),
-    ];
-    let found = shapes.into_iter().find(|(word, ..)| inst.mods.has(word));
-    found.map_or((0, false), |(_, count, layers)| (count, layers))
+    match inst.mods.get() {
+        Some(TexShape::D1) => (1, false),
+        Some(TexShape::Array1) => (1, true),
+        Some(TexShape::D2) => (2, false),
+        Some(TexShape::Array2) => (2, true),
+        Some(TexShape::D3 | TexShape::Cube) => (3, false),
+        Some(TexShape::ArrayCube) => (3, true),
+        None => (0, false),
+    }
 }
 
 fn operation(inst: &Inst) -> Operation {
@@ -62,31 +61,27 @@ fn operation(inst: &Inst) -> Operation {
         Op::TexFetch => Operation::Fetch,
         Op::TexGather => Operation::Gather,
         Op::TexQueryLod => Operation::QueryLevel,
-        Op::TexQuery if inst.mods.has("tdims") => Operation::QuerySize,
-        Op::TexQuery => {
-            let queries = [
-                ("ttype", Query::Type),
-                ("tsamplepos", Query::SamplePosition),
-                ("sfilter", Query::Filter),
-                ("slod", Query::Level),
-                ("swrap", Query::Wrap),
-            ];
-            let found = queries.into_iter().find(|(word, _)| inst.mods.has(word));
-            Operation::Query(found.map_or(Query::Border, |(_, query)| query))
-        }
+        Op::TexQuery => match inst.mods.get() {
+            Some(TexQuery::Size) => Operation::QuerySize,
+            Some(TexQuery::Type) => Operation::Query(Query::Type),
+            Some(TexQuery::SamplePosition) => Operation::Query(Query::SamplePosition),
+            Some(TexQuery::Filter) => Operation::Query(Query::Filter),
+            Some(TexQuery::Level) => Operation::Query(Query::Level),
+            Some(TexQuery::Wrap) => Operation::Query(Query::Wrap),
+            Some(TexQuery::Border) | None => Operation::Query(Query::Border),
+        },
         _ => Operation::Sample,
     }
 }
 
 fn level(inst: &Inst, stage: Stage) -> Level {
-    let has = |word| inst.mods.has(word);
+    let level = inst.mods.get();
     match inst.op {
         Op::TexGather | Op::TexQuery => Level::Lowest,
         Op::TexGrad => Level::Changes,
-        Op::TexFetch if has("lzero") => Level::Zero,
+        _ if level == Some(TexLevel::Zero) => Level::Zero,
         Op::TexFetch => Level::Given,
-        _ if has("lzero") => Level::Zero,
-        _ if has("llod") || has("lloda") => Level::Given,
+        _ if matches!(level, Some(TexLevel::Given | TexLevel::GivenA)) => Level::Given,
         _ if stage == Stage::Fragment || inst.mods.dall => Level::Changes,
         _ => Level::Lowest,
     }
@@ -107,16 +102,25 @@ pub(in crate::fermi::lift) fn is_texture(inst: &Inst) -> bool {
 /// Emits a texture instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let program = e.own.program;
-    let has = |word| inst.mods.has(word);
+    let mods = &inst.mods;
     let stage = program.plan.map_or(Stage::Compute, |plan| plan.interface.stage);
     let mut request = Request::new(family(inst.chip), operation(inst));
     request.level = level(inst, stage);
-    request.bias = has("lbias") || has("lbiasa");
-    request.shadow = has("shadow");
-    request.indirect = has("ind");
-    request.samples = inst.op == Op::TexFetch && has("ms");
-    request.offset_words = if has("off8") { 2 } else { u8::from(has("off")) };
-    request.component = ["r", "g", "b", "a"].iter().position(|&word| has(word)).unwrap_or(0) as u8;
+    request.bias = matches!(mods.get(), Some(TexLevel::Bias | TexLevel::BiasA));
+    request.shadow = mods.has(TexFlag::Shadow);
+    request.indirect = mods.has(TexFlag::Indirect);
+    request.samples = inst.op == Op::TexFetch && mods.has(TexFlag::Samples);
+    request.offset_words = match mods.get() {
+        None => 0,
+        Some(TexOffset::One) => 1,
+        Some(TexOffset::Four) => 2,
+    };
+    request.component = match mods.get() {
+        Some(TexComponent::R) | None => 0,
+        Some(TexComponent::G) => 1,
+        Some(TexComponent::B) => 2,
+        Some(TexComponent::A) => 3,
+    };
     for src in inst.srcs() {
         match src.operand {
             Operand::Tex(number) => request.texture = number,
@@ -212,7 +216,7 @@ fn registers(
         arguments.changes = Some(changes);
         return slots;
     }
-    let samples = inst.mods.has("ms");
+    let samples = inst.mods.has(TexFlag::Samples);
     let given = request.bias || request.level == Level::Given;
     // GK104 has the sample before the level, GF100 behind.
     if list && samples {

@@ -31,7 +31,7 @@ mod stage;
 use std::collections::BTreeSet;
 
 use warpjit_ir::lane_counts::LaneCount;
-use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};
+use warpjit_ir::{Block, Builtin, Function, Slot, Terminator, Type, Value};
 
 use super::analysis::stage::Places;
 use super::analysis::statics::Statics;
@@ -119,8 +119,8 @@ impl<'f> Emit<'f> {
 
     // Blocks.
 
-    /// Ends the block.
-    pub(in crate::gcn::lift) fn terminate(&mut self, term: Terminator) {
+    /// Ends the block, and notes its instructions for lanes.
+    pub(in crate::gcn::lift) fn end_block(&mut self, term: Terminator) {
         self.note_lanes();
         self.core.terminate(term);
     }
@@ -130,7 +130,7 @@ impl<'f> Emit<'f> {
     pub(in crate::gcn::lift) fn split(&mut self, term: impl FnOnce(Block) -> Terminator) {
         let pc = self.b.pc;
         let next = self.b.func.add_block(pc);
-        self.terminate(term(next));
+        self.end_block(term(next));
         self.start(next);
     }
 
@@ -275,16 +275,6 @@ impl<'f> Emit<'f> {
     pub(in crate::gcn::lift) fn set_vgpr(&mut self, number: u32, value: Value) {
         let mask = self.write_mask();
         self.set_vgpr_where(mask, number, value);
-    }
-
-    /// `a` where `mask` holds, else `b`; of masks too.
-    pub(in crate::gcn::lift) fn blend(&mut self, mask: Value, a: Value, b: Value) -> Value {
-        if self.b.func.ty(a).scalar != Scalar::I1 {
-            return self.b.select(mask, a, b);
-        }
-        let not = self.b.inot(mask);
-        let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
-        self.b.ior(a, b)
     }
 
     // EXEC, SCC, M0, MODE.

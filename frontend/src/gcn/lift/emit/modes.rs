@@ -11,7 +11,7 @@ use crate::gcn::numeric::{Width, pure};
 
 /// What a float operation becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::gcn::lift) enum Way {
+pub(in crate::gcn::lift) enum FloatLowering {
     /// IR operations that flush denormals or keep them.
     Plain {
         /// Whether they flush.
@@ -21,40 +21,40 @@ pub(in crate::gcn::lift) enum Way {
     Call,
 }
 
-const FLUSHING: Way = Way::Plain { ftz: true };
+const FLUSHING: FloatLowering = FloatLowering::Plain { ftz: true };
 
 impl Emit<'_> {
     /// How arithmetic of a format is done here.
-    pub(in crate::gcn::lift) fn way(&self, width: Width) -> Way {
-        let Mode::Known(mode) = self.mode() else { return Way::Call };
+    pub(in crate::gcn::lift) fn lowering(&self, width: Width) -> FloatLowering {
+        let Mode::Known(mode) = self.mode() else { return FloatLowering::Call };
         let single = width == Width::Single;
         let (round, denormals) =
             if single { (mode.round32, mode.denorm32) } else { (mode.round64, mode.denorm64) };
         match (round, denormals) {
-            (0, 3) => Way::Plain { ftz: false },
+            (0, 3) => FloatLowering::Plain { ftz: false },
             (0, 0) => FLUSHING,
-            _ => Way::Call,
+            _ => FloatLowering::Call,
         }
     }
 
     /// How it is done where denormals are zeros whatever MODE says: `v_mad`, `v_mac`.
-    pub(in crate::gcn::lift) fn flushing_way(&self, width: Width) -> Way {
+    pub(in crate::gcn::lift) fn flushing_lowering(&self, width: Width) -> FloatLowering {
         match self.mode() {
             Mode::Known(mode) if width == Width::Single && mode.round32 == 0 => FLUSHING,
             Mode::Known(mode) if width != Width::Single && mode.round64 == 0 => FLUSHING,
-            _ => Way::Call,
+            _ => FloatLowering::Call,
         }
     }
 
     /// Whether f32 arithmetic flushes here. Where it does, operations for which that makes no difference are emitted as
     /// flushing too, so that nothing keeps the code round them from running in the host's flushing mode.
     pub(in crate::gcn::lift) fn flushes_single(&self) -> bool {
-        self.way(Width::Single) == FLUSHING
+        self.lowering(Width::Single) == FLUSHING
     }
 
     /// Whether results of a format are rounded to nearest for certain.
     pub(in crate::gcn::lift) fn rounds_to_nearest(&self, width: Width) -> bool {
-        self.flushing_way(width) == FLUSHING
+        self.flushing_lowering(width) == FLUSHING
     }
 
     /// The first argument of a function that depends on MODE: MODE's low half and a form.
@@ -98,9 +98,9 @@ impl Emit<'_> {
         callee: &'static PureFn,
         args: &[Value],
     ) -> Value {
-        match self.way(width) {
-            Way::Plain { ftz } => self.b.float(op, args, ftz),
-            Way::Call => self.call_mode(callee, 0, args),
+        match self.lowering(width) {
+            FloatLowering::Plain { ftz } => self.b.float(op, args, ftz),
+            FloatLowering::Call => self.call_mode(callee, 0, args),
         }
     }
 

@@ -5,7 +5,7 @@ use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 use super::half::{narrow, widen};
 use super::int::pack;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Inst, Op};
 
@@ -76,9 +76,9 @@ fn to_float(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
         Op::V_CVT_F32_F64 => {
             let a = e.src_f64(inst, 0);
-            match e.way(Width::Single) {
-                Way::Plain { ftz } => e.b.convert_ftz(Opcode::Fdemote, a, Scalar::F32, ftz),
-                Way::Call => e.call_mode(&pure::F32_FROM_F64, 0, &[a]),
+            match e.lowering(Width::Single) {
+                FloatLowering::Plain { ftz } => e.b.convert_ftz(Opcode::Fdemote, a, Scalar::F32, ftz),
+                FloatLowering::Call => e.call_mode(&pure::F32_FROM_F64, 0, &[a]),
             }
         }
         Op::V_CVT_F64_F32 => {
@@ -122,8 +122,8 @@ fn halves(e: &mut Emit<'_>, inst: &Inst) -> bool {
     match inst.op {
         Op::V_CVT_F16_F32 => {
             let a = e.src_f32(inst, 0);
-            let value = match e.way(Width::Half) {
-                Way::Plain { ftz: false } => narrow(e, a),
+            let value = match e.lowering(Width::Half) {
+                FloatLowering::Plain { ftz: false } => narrow(e, a),
                 _ => e.call_mode(&pure::F16_FROM_F32, 0, &[a]),
             };
             e.finish_f16(inst, value);

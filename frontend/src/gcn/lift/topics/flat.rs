@@ -42,11 +42,11 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Straddles::In(lanes) => e.vote_any(lanes),
     };
     let [bytes, words, behind] = [(); 3].map(|()| e.core.b.func.add_block(e.b.pc));
-    e.terminate(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
+    e.end_block(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
     for (block, bytewise) in [(bytes, true), (words, false)] {
         e.start(block);
         pieces(e, inst, shape, bytewise);
-        e.terminate(Terminator::Jump(behind.into()));
+        e.end_block(Terminator::Jump(behind.into()));
     }
     e.start(behind);
     true

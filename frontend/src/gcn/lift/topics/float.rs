@@ -9,7 +9,7 @@ use warpjit_ir::{FloatCC, Imm, Opcode, Scalar, Value};
 
 use crate::gcn::lift::analysis::statics::Mode;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Generation, Inst, Op};
 
@@ -118,9 +118,9 @@ fn add(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
 }
 
 fn subtract(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
-    match e.way(Width::Single) {
-        Way::Plain { ftz } => e.b.float(Opcode::Fsub, &[a, b], ftz),
-        Way::Call => {
+    match e.lowering(Width::Single) {
+        FloatLowering::Plain { ftz } => e.b.float(Opcode::Fsub, &[a, b], ftz),
+        FloatLowering::Call => {
             let b = e.b.fneg(b);
             add(e, a, b)
         }
@@ -129,12 +129,12 @@ fn subtract(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
 
 /// Multiply-add of two roundings.
 pub(in crate::gcn::lift) fn mad(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
-    match e.flushing_way(Width::Single) {
-        Way::Plain { ftz } => {
+    match e.flushing_lowering(Width::Single) {
+        FloatLowering::Plain { ftz } => {
             let product = e.b.float(Opcode::Fmul, &[a, b], ftz);
             e.b.float(Opcode::Fadd, &[product, c], ftz)
         }
-        Way::Call => e.call_mode(&pure::MAD_F32, 0, &[a, b, c]),
+        FloatLowering::Call => e.call_mode(&pure::MAD_F32, 0, &[a, b, c]),
     }
 }
 
@@ -147,9 +147,9 @@ fn either_zero(e: &mut Emit<'_>, a: Value, b: Value, ftz: bool) -> Value {
 
 /// The product of `v_mul_legacy_f32`.
 fn legacy_product(e: &mut Emit<'_>, a: Value, b: Value, product: Value) -> Value {
-    let (a, b, ftz) = match e.way(Width::Single) {
-        Way::Plain { ftz } => (a, b, ftz),
-        Way::Call => (e.flush_source(Width::Single, a), e.flush_source(Width::Single, b), false),
+    let (a, b, ftz) = match e.lowering(Width::Single) {
+        FloatLowering::Plain { ftz } => (a, b, ftz),
+        FloatLowering::Call => (e.flush_source(Width::Single, a), e.flush_source(Width::Single, b), false),
     };
     let zero = e.b.f32(0.0);
     let no_factor = either_zero(e, a, b, ftz);
@@ -344,7 +344,7 @@ fn cube(e: &mut Emit<'_>, op: Op, x: Value, y: Value, z: Value) -> Value {
 
 /// `a * 2^exponent`. With denormals off it is a product of three powers, whose exponents need no more than that range.
 fn ldexp(e: &mut Emit<'_>, a: Value, exponent: Value) -> Value {
-    let Way::Plain { ftz: true } = e.way(Width::Single) else {
+    let FloatLowering::Plain { ftz: true } = e.lowering(Width::Single) else {
         return e.call_mode(&pure::LDEXP_F32, 0, &[a, exponent]);
     };
     let (mut value, mut rest) = (a, exponent);

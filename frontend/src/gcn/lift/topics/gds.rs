@@ -19,9 +19,9 @@
 use warpjit_ir::{AtomicOp, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Terminator, Value};
 
 use super::atomic::Rmw;
-use crate::gcn::abi::{GDS_ADDRESS, GDS_BYTES};
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::access::{self, GLOBAL, access};
+use crate::gcn::map::{GDS_ADDRESS, GDS_BYTES};
 use crate::gcn::{Inst, Op};
 
 /// Where a resource has its count, and the number of times that its barrier has opened or its waiters were released.
@@ -160,20 +160,20 @@ fn barrier(e: &mut Emit<'_>, inst: &Inst, operand: impl Fn(&mut Emit<'_>) -> Val
     let zero = e.b.i32(0);
     let last = e.b.icmp(IntCC::Eq, old, zero);
     let [open, look, behind] = [(); 3].map(|()| e.core.b.func.add_block(e.b.pc));
-    e.terminate(Terminator::Branch { cond: last, taken: open.into(), next: look.into() });
+    e.end_block(Terminator::Branch { cond: last, taken: open.into(), next: look.into() });
     e.start(open);
     add_one(e, inst, ROUND);
-    e.terminate(Terminator::Jump(behind.into()));
+    e.end_block(Terminator::Jump(behind.into()));
     e.start(look);
     let over = is_over(e, inst, round);
-    e.terminate(Terminator::Branch { cond: over, taken: behind.into(), next: look.into() });
+    e.end_block(Terminator::Branch { cond: over, taken: behind.into(), next: look.into() });
     e.start(behind);
 }
 
 fn acquire(e: &mut Emit<'_>, inst: &Inst) {
     let round = begin_wait(e, inst);
     let [look, behind] = [(); 2].map(|()| e.core.b.func.add_block(e.b.pc));
-    e.terminate(Terminator::Jump(look.into()));
+    e.end_block(Terminator::Jump(look.into()));
     e.start(look);
     // One less if it is at least one.
     let place = resource(e, inst, COUNT);
@@ -186,7 +186,7 @@ fn acquire(e: &mut Emit<'_>, inst: &Inst) {
     let over = is_over(e, inst, round);
     let taken = e.get(taken);
     let over = e.b.ior(taken, over);
-    e.terminate(Terminator::Branch { cond: over, taken: behind.into(), next: look.into() });
+    e.end_block(Terminator::Branch { cond: over, taken: behind.into(), next: look.into() });
     e.start(behind);
 }
 

@@ -9,7 +9,7 @@ use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 
 use crate::gcn::lift::analysis::statics::Mode;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Generation, Inst, Op};
 
@@ -120,7 +120,7 @@ pub(in crate::gcn::lift) fn negate(e: &mut Emit<'_>, bits: Value) -> Value {
 
 /// An operation of f32, rounded again, where MODE allows it.
 fn through_single(e: &mut Emit<'_>, op: Opcode, callee: &'static PureFn, a: Value, b: Value) -> Value {
-    if e.way(Width::Half) != (Way::Plain { ftz: false }) {
+    if e.lowering(Width::Half) != (FloatLowering::Plain { ftz: false }) {
         return e.call_mode(callee, 0, &[a, b]);
     }
     let (a, b, ftz) = (widen(e, a), widen(e, b), e.flushes_single());
@@ -141,7 +141,7 @@ pub(in crate::gcn::lift) fn mul(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
 /// Fused multiply-add. The product is exact in f32. Of the sum, the error of its rounding is found exactly; if there is one, the
 /// sum is cut off instead, and made odd: it then lies on the right side of every half and of every middle between two.
 pub(in crate::gcn::lift) fn fma(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
-    if e.way(Width::Half) != (Way::Plain { ftz: false }) {
+    if e.lowering(Width::Half) != (FloatLowering::Plain { ftz: false }) {
         return e.call_mode(&pure::FMA_F16, 0, &[a, b, c]);
     }
     let (a, b, c) = (widen(e, a), widen(e, b), widen(e, c));

@@ -42,13 +42,13 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Plain::If(cond) => {
             let pc = e.b.pc;
             let [rows, device, behind] = [(); 3].map(|()| e.core.b.func.add_block(pc));
-            e.terminate(Terminator::Branch { cond, taken: rows.into(), next: device.into() });
+            e.end_block(Terminator::Branch { cond, taken: rows.into(), next: device.into() });
             e.start(device);
             device::call(e, inst, &shape);
-            e.terminate(Terminator::Jump(behind.into()));
+            e.end_block(Terminator::Jump(behind.into()));
             e.start(rows);
             plain(e, inst, resource);
-            e.terminate(Terminator::Jump(behind.into()));
+            e.end_block(Terminator::Jump(behind.into()));
             e.start(behind);
         }
     }

@@ -5,7 +5,7 @@ use warpjit_ir::{Imm, Opcode, Scalar, Value};
 use super::half;
 use super::int::{clamp_i16, pack, saturates};
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Arg, Inst, Op};
 
@@ -251,8 +251,8 @@ fn mix(e: &mut Emit<'_>, inst: &Inst, kind: Mix) -> bool {
         e.finish_f32(inst, value);
         return true;
     };
-    let bits = match e.way(Width::Half) {
-        Way::Plain { ftz: false } => half::narrow(e, value),
+    let bits = match e.lowering(Width::Half) {
+        FloatLowering::Plain { ftz: false } => half::narrow(e, value),
         _ => e.call_mode(&pure::F16_FROM_F32, 0, &[value]),
     };
     let bits = e.modified_f16(inst, bits);

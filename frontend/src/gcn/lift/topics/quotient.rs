@@ -11,7 +11,7 @@
 use warpjit_ir::{Imm, Opcode, PureFn, Value};
 
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Inst, Op};
 
@@ -25,7 +25,7 @@ pub(in crate::gcn::lift) fn of_sequence(
     if !matches!(inst.op, Op::V_DIV_FIXUP_F32 | Op::V_DIV_FIXUP_F64) {
         return None;
     }
-    let Way::Plain { ftz } = e.way(width) else { return None };
+    let FloatLowering::Plain { ftz } = e.lowering(width) else { return None };
     let [result, denominator, numerator] = sources;
     let exec = e.write_mask();
     let sequence = Sequence { e, exec, width, ftz, denominator, numerator };

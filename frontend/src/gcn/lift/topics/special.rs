@@ -9,7 +9,7 @@ use warpjit_ir::{FloatCC, Function, Opcode, PureFn, Scalar, Value};
 
 use super::quotient;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::lift::emit::modes::Way;
+use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::divide::FmasScale;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Inst, Op};
@@ -192,7 +192,7 @@ fn is_made_as_number(func: &Function, flag: Value) -> bool {
 fn fmas(e: &mut Emit<'_>, width: Width, flag: Value, a: Value, b: Value, c: Value) -> Value {
     let double = width == Width::Double;
     let as_number = is_made_as_number(e.b.func, flag);
-    let Way::Plain { ftz } = e.way(width) else {
+    let FloatLowering::Plain { ftz } = e.lowering(width) else {
         let form = if as_number { FmasScale::Up } else { FmasScale::Back };
         let callee = if double { &pure::FMAS_F64 } else { &pure::FMAS_F32 };
         let scaled = e.call_mode(callee, form as u32, &[a, b, c]);

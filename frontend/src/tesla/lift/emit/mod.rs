@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use warpjit_ir::{Builtin, MemAccess, Scalar, Space, Value};
 
-use super::Slots;
+use super::slots::Slots;
 pub(in crate::tesla::lift) use crate::simt::Flags;
 use crate::simt::stage::Plan;
 use crate::simt::{Emitter, above, condition};
@@ -46,7 +46,7 @@ impl Emit<'_> {
     /// Writes a general register under the guard.
     pub(in crate::tesla::lift) fn set_reg(&mut self, number: u32, value: Value) {
         if let Some(&slot) = self.own.registers.get(number as usize) {
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 
@@ -95,7 +95,7 @@ impl Emit<'_> {
     pub(in crate::tesla::lift) fn set_areg(&mut self, number: u8, value: Value) {
         if let Some(slot) = self.own.aregs.get(usize::from(number)).copied().flatten() {
             let value = self.and_const(value, 0xffff);
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 
@@ -237,7 +237,7 @@ impl Emit<'_> {
         let slots = self.own.flags[usize::from(creg & 3)];
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
         for (slot, value) in slots.into_iter().zip(values) {
-            self.put(slot, value);
+            self.put_guarded(slot, value);
         }
     }
 

@@ -143,7 +143,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         let result = e.b.atomic(mem, op, address, value, new, guard);
         // Without a result register the order of the lanes cannot be seen.
         if inst.op == Op::Atom {
-            e.put_always(old, result);
+            e.put_in_all_lanes(old, result);
         }
     });
     if inst.op != Op::Atom {
@@ -171,8 +171,8 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
         let address = e.get(address);
         let success = e.lock(mem, address);
         let word = e.b.load(mem, address, None);
-        e.put_always(locked, success);
-        e.put_always(loaded, word);
+        e.put_in_all_lanes(locked, success);
+        e.put_in_all_lanes(loaded, word);
     });
     let (success, word) = (e.get(locked), e.get(loaded));
     e.under(success, |e| e.write(inst, word));

@@ -90,7 +90,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
     e.isolated(|e| {
         let input = e.get(input);
         if let Some(value) = e.b.push(op, &[input], Imm::None, Some(Type::MASK)) {
-            e.put_always(outcome, value);
+            e.put_in_all_lanes(outcome, value);
         }
     });
     let outcome = e.get(outcome);
@@ -134,7 +134,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
             }
         };
         if let Some(other) = other {
-            e.put_always(taken, other);
+            e.put_in_all_lanes(taken, other);
         }
     });
     let other = e.get(taken);

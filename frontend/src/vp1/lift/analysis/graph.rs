@@ -13,9 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use warpjit_ir::{Meter, Stopped};
 
-use crate::vp1::lift::Options;
-use crate::vp1::lift::Outside;
-use crate::vp1::lift::outside_of;
+use crate::vp1::lift::analysis::outside::{Outside, outside_of};
+use crate::vp1::lift::options::Options;
 use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
 
 /// Codes are looked at up to this word address; what lies beyond does not exist.

@@ -50,8 +50,8 @@ fn is_outside(file: u32, index: u32, inst: Inst) -> bool {
         // Read only, and a second name for writing a part of $v.
         0x0d => inst.op() == Op::MovTo,
         0x12 => inst.op() == Op::MovFrom,
-        // Where there are no $x the row of the table is another.
-        0x18 => !inst.row.text.contains("XDST") && !inst.row.text.contains("XSRC1"),
+        // Only G80 has $x, and rows for them.
+        0x18 => !inst.row.g80_only,
         _ => true,
     }
 }
