@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::launch_file::read_plain;
+
 /// What the first member of the JSON says, so that another file is not taken for one.
 pub const FORMAT: &str = "warpjit-bench 1";
 
@@ -163,18 +165,19 @@ impl Results {
     /// Reads what [`Results::save`] wrote.
     pub fn load(path: &Path) -> anyhow::Result<Results> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("baseline {shown}"))?;
+        let text = read_plain(path).with_context(|| format!("baseline {shown}"))?;
         #[derive(Deserialize)]
         struct Head {
             format: Option<String>,
         }
-        let head: Head = serde_json::from_str(&text).with_context(|| format!("baseline {shown}: broken"))?;
+        let head: Head =
+            serde_json::from_slice(&text).with_context(|| format!("baseline {shown}: broken"))?;
         match head.format.as_deref() {
             Some(FORMAT) => {}
             Some(other) => bail!("baseline {shown}: its format is {other:?}, not {FORMAT:?}"),
             None => bail!("baseline {shown}: is not what `warpjit bench --suite --save` writes"),
         }
-        serde_json::from_str(&text).with_context(|| format!("baseline {shown}: broken"))
+        serde_json::from_slice(&text).with_context(|| format!("baseline {shown}: broken"))
     }
 
     /// Writes the results as JSON.

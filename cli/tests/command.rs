@@ -267,6 +267,14 @@ fn what_is_no_plain_file_is_not_read() {
     assert_eq!(warpjit(&endless, &["run", "launch.toml"]).0, 0);
     let (status, _, err) = warpjit(&endless, &["disasm", "/dev/zero"]);
     assert!(status == 2 && err.contains("not a plain file"), "{err}");
+    for arguments in [
+        ["run", "launch.toml", "--resume", "/dev/zero"].as_slice(),
+        &["run", "launch.toml", "--resume", "."],
+        &["bench", "--suite", ".", "--baseline", "/dev/zero"],
+    ] {
+        let (status, _, err) = warpjit(&endless, arguments);
+        assert!(status == 2 && err.contains("not a plain file"), "{err}");
+    }
     for (key, place) in [
         ("data", "[[buffer]]\nname = 'more'\nbytes = 64\ndata = '/dev/zero'\n"),
         ("data", "[[buffer]]\nname = 'more'\ndata = '.'\n"),
@@ -276,6 +284,23 @@ fn what_is_no_plain_file_is_not_read() {
         assert_eq!(status, 2);
         assert!(err.contains(&format!("buffer[1].{key}")) || err.contains(key), "{err}");
         assert!(err.contains("not a plain file"), "{err}");
+    }
+}
+
+/// A number is not made into an infinity that the file does not name.
+#[test]
+fn numbers_too_large_for_their_type_are_errors() {
+    for (values, right) in [
+        ("f32 = [3.5e38]", false),
+        ("f32 = [1.0, -1e50]", false),
+        ("f32 = [3.4028235e38, inf, -inf, +inf, nan, 1e-60]", true),
+        ("f64 = [1.8e308]", false),
+        ("f64 = [1.7976931348623157e308, inf, -inf]", true),
+    ] {
+        let folder = folder("large", IOTA, &format!("{LAUNCH}[[buffer]]\nname = 'more'\n{values}\n"));
+        let (status, _, err) = warpjit(&folder, &["run", "launch.toml"]);
+        assert_eq!(status, if right { 0 } else { 2 }, "{values}: {err}");
+        assert!(right || err.contains("must be at most"), "{values}: {err}");
     }
 }
 

@@ -1,11 +1,14 @@
 //! A guest: a program with its launch and its memory.
 
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use warpjit_frontend::{Chip, Isa};
 use warpjit_runtime::{
     Access, Arg, CancelToken, Engine, Error, GlobalSpace, Launch, Memory, Program, ProgramOptions, Report,
 };
+
+use crate::patience::Patience;
 
 /// A buffer in guest memory.
 #[derive(Clone, Debug)]
@@ -225,8 +228,12 @@ impl Guest {
 pub fn within<T>(patience: Duration, cancel: CancelToken, work: impl FnOnce() -> T) -> T {
     let (done, wait) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
-        if wait.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            cancel.cancel();
+        let patience = Patience::new(std::process::id(), patience);
+        while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+            if patience.is_over() {
+                cancel.cancel();
+                break;
+            }
         }
     });
     let result = work();

@@ -30,6 +30,7 @@ pub mod coverage;
 pub mod guest;
 pub mod minimize;
 pub mod oracle;
+pub mod patience;
 pub mod repeat;
 pub mod save;
 pub mod targets;

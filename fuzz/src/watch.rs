@@ -4,12 +4,13 @@
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Finding;
 use crate::coverage::Coverage;
+use crate::patience::Patience;
 
-/// A case that takes longer hangs.
+/// A case that takes longer hangs; waiting for a processor does not count.
 pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A finding with the case that it is of.
@@ -37,8 +38,8 @@ pub struct Seen {
 /// A worker's process and what is known of it.
 struct Worker {
     child: Child,
-    /// Its last line.
-    heard: Instant,
+    /// Begins anew with each of its lines.
+    patience: Patience,
     /// Target and seed of the case it has begun.
     case: Option<(String, u64)>,
     /// Cases it has begun.
@@ -50,7 +51,12 @@ struct Worker {
 /// A line of the worker with that number; none: it has closed its output.
 type Line = (usize, Option<String>);
 
-fn start(command: &mut Command, number: usize, lines: &Sender<Line>) -> io::Result<Worker> {
+fn start(
+    command: &mut Command,
+    number: usize,
+    patience: Duration,
+    lines: &Sender<Line>,
+) -> io::Result<Worker> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let lines = lines.clone();
     if let Some(out) = child.stdout.take() {
@@ -64,7 +70,8 @@ fn start(command: &mut Command, number: usize, lines: &Sender<Line>) -> io::Resu
             let _ = lines.send((number, None));
         });
     }
-    Ok(Worker { child, heard: Instant::now(), case: None, cases: 0, hung: false })
+    let patience = Patience::new(child.id(), patience);
+    Ok(Worker { child, patience, case: None, cases: 0, hung: false })
 }
 
 /// Runs `jobs` workers to their end. `command` makes the command of a worker: its number, and how many cases it is to
@@ -84,21 +91,22 @@ pub fn watch(
     let mut workers: Vec<Option<Worker>> = Vec::new();
     let mut done = vec![0; jobs];
     for number in 0..jobs {
-        let worker =
-            command(number, 0).map(|mut command| start(&mut command, number, &sender)).transpose()?;
+        let worker = command(number, 0)
+            .map(|mut command| start(&mut command, number, patience, &sender))
+            .transpose()?;
         workers.push(worker);
     }
     while workers.iter().any(Option::is_some) {
         let line = lines.recv_timeout(Duration::from_millis(200));
         for worker in workers.iter_mut().flatten() {
-            if worker.heard.elapsed() > patience && !worker.hung {
+            if !worker.hung && worker.patience.is_over() {
                 worker.hung = true;
                 worker.child.kill()?;
             }
         }
         let Ok((number, line)) = line else { continue };
         let Some(worker) = workers[number].as_mut() else { continue };
-        worker.heard = Instant::now();
+        worker.patience = Patience::new(worker.child.id(), patience);
         let mut report = |seen: &mut Seen, case: &Option<(String, u64)>, finding: Finding| {
             let (target, seed) = case.clone().unwrap_or_default();
             seen.found.push(Found { target, seed, finding });
@@ -119,7 +127,7 @@ pub fn watch(
                 report(&mut seen, &worker.case, finding);
             }
             workers[number] = match command(number, done[number]).filter(|_| goes_on) {
-                Some(mut command) => Some(start(&mut command, number, &sender)?),
+                Some(mut command) => Some(start(&mut command, number, patience, &sender)?),
                 None => None,
             };
             continue;
@@ -161,11 +169,11 @@ pub fn crashes(command: &mut Command, patience: Duration) -> bool {
     else {
         return false;
     };
-    let started = Instant::now();
+    let patience = Patience::new(child.id(), patience);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.code().is_none(),
-            Ok(None) if started.elapsed() > patience => {
+            Ok(None) if patience.is_over() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return true;

@@ -1,7 +1,7 @@
 //! `warpjit run`: runs a launch file and checks its expectations.
 
 use anyhow::Context;
-use warpjit::launch_file::LaunchFile;
+use warpjit::launch_file::{LaunchFile, read_plain};
 use warpjit::outcome::{Outcome, Status};
 use warpjit_runtime::{CancelToken, Engine, SaveToken};
 
@@ -18,7 +18,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let mut session = first_run::session(&file, &engine, options)?;
     if let Some(path) = &args.resume {
         let named = || path.display().to_string();
-        let bytes = std::fs::read(path).with_context(named)?;
+        let bytes = read_plain(path).with_context(named)?;
         session.set_saved(&bytes).with_context(named)?;
     }
     if let Some(regions) = args.stop_after {

@@ -230,25 +230,39 @@ impl<'a> Value<'a> {
         self.integer(0, u64::MAX.into()).map(|n| n as u64)
     }
 
-    /// A floating-point number; integers are taken too, and `nan`, `inf`.
+    /// A floating-point number; integers are taken too, and `nan`, `inf`. A number that rounds to infinity is an error.
     pub fn f32(&self) -> Result<f32> {
         // Parsed straight to f32: by way of f64 it would be rounded twice.
-        let value = self.number(|s| s.parse::<f32>().ok(), |n| n as f32);
-        value.ok_or_else(|| self.wrong("a number"))
+        let value = self.number(|s| s.parse::<f32>().ok(), |n| n as f32)?;
+        if value.is_infinite() && !self.is_infinity() {
+            Err(self.wrong("at most 3.4028235e38, or inf"))
+        } else {
+            Ok(value)
+        }
     }
 
     /// As [`Value::f32`], in double precision.
     pub fn f64(&self) -> Result<f64> {
-        let value = self.number(|s| s.parse::<f64>().ok(), |n| n as f64);
-        value.ok_or_else(|| self.wrong("a number"))
+        let value = self.number(|s| s.parse::<f64>().ok(), |n| n as f64)?;
+        if value.is_infinite() && !self.is_infinity() {
+            Err(self.wrong("at most 1.7976931348623157e308, or inf"))
+        } else {
+            Ok(value)
+        }
     }
 
-    fn number<T>(&self, float: impl Fn(&str) -> Option<T>, int: impl Fn(i128) -> T) -> Option<T> {
-        match self.value.get_ref() {
+    fn number<T>(&self, float: impl Fn(&str) -> Option<T>, int: impl Fn(i128) -> T) -> Result<T> {
+        let value = match self.value.get_ref() {
             DeValue::Float(f) => float_text(f).and_then(|s| float(&s)),
             DeValue::Integer(i) => integer_of(i).map(int),
             _ => None,
-        }
+        };
+        value.ok_or_else(|| self.wrong("a number"))
+    }
+
+    /// Whether the text itself says infinity.
+    fn is_infinity(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::Float(f) if f.as_str().ends_with("inf"))
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Context, mutate};
 use crate::Finding;
 use crate::guest::{Rules, within};
 use crate::oracle::Way;
+use crate::patience::Patience;
 
 /// A launch that runs longer than this is cancelled.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -75,8 +76,9 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());
     let started = std::time::Instant::now();
+    let whole = Patience::new(std::process::id(), PATIENCE + Duration::from_secs(20));
     let report = within(PATIENCE, cancel, || session.run());
-    if started.elapsed() > PATIENCE + Duration::from_secs(20) {
+    if whole.is_over() {
         return Err(finding("cancel", format!("took {:?} to stop ({way})", started.elapsed())));
     }
     let end = match report {
