@@ -33,9 +33,10 @@ const HSA: Library =
 const VULKAN_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
 /// Switches of Mesa's drivers: no compressed colours and depths, whose contents only the graphics engine could read and write.
-const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears";
-/// See [`RADV_DEBUG`].
-const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask";
+const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears,nofmask";
+/// See [`RADV_DEBUG`]. And no second, better version of a shader: radeonsi compiles it on a thread of its own, which crashes in LLVM if the
+/// program ends meanwhile.
+const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask,nooptvariant";
 
 /// Becomes the program.
 pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {

@@ -9,6 +9,7 @@
 //! | `vertices` | runs the vertex program |
 //! | `assemble` | puts primitives together |
 //! | `clip`, `screen`, `raster` | brings them to the screen and finds their pixels |
+//! | `samples` | where the samples of a pixel are |
 //! | `pixels` | runs the pixel program |
 //! | `depth`, `target`, `blend` | tests depth and stencil, writes colours |
 //!
@@ -22,6 +23,7 @@ mod launch;
 mod pixels;
 mod raster;
 mod registers;
+mod samples;
 mod screen;
 mod state;
 mod target;

@@ -4,6 +4,7 @@ use super::Refused;
 use super::clip::Clipping;
 use super::depth::DepthState;
 use super::registers::Registers;
+use super::samples::Samples;
 use super::target::{self, ColorTarget};
 use crate::chip::Chip;
 
@@ -117,6 +118,9 @@ pub(super) struct State {
     pub color_format: u32,
     pub depth_format: u32,
     pub targets: Vec<ColorTarget>,
+    /// Whether the second target gets the means of the first.
+    pub resolves: bool,
+    pub samples: Samples,
     pub depth: DepthState,
     pub border_colors: Option<u64>,
 }
@@ -207,9 +211,6 @@ fn check(registers: Registers<'_>) -> Result<(), Refused> {
     if registers.at(0x28b54) & 0x3f != 0 {
         return Err(Refused("geometry and tessellation programs"));
     }
-    if registers.at(0x28be0) & 7 != 0 {
-        return Err(Refused("several samples a pixel"));
-    }
     // POLY_MODE with another kind than triangles.
     if registers.at(0x28814) >> 3 & 3 == 1 && registers.at(0x28814) >> 5 & 0x3f != 0o22 {
         return Err(Refused("outlines and corners of triangles"));
@@ -243,6 +244,7 @@ impl State {
         let colors = registers.at(0x28080);
         let colors_high = if chip.generation == 6 { 0 } else { registers.at(0x28084) & 0xff };
         let colors = u64::from(colors) << 8 | u64::from(colors_high) << 40;
+        let center = if registers.bit(0x28be4, 0) { 0.5 } else { 0.0 };
         Ok(State {
             primitive: registers.at(if chip.generation == 6 { 0x8958 } else { 0x3_0908 }) & 0x3f,
             vertex: code(registers, 0xb120, gfx9),
@@ -266,7 +268,7 @@ impl State {
             half_point: [sixteenths(point >> 16), sixteenths(point)],
             point_limits: [sixteenths(limits), sixteenths(limits >> 16)],
             half_line: sixteenths(registers.at(0x28a08)),
-            center: if registers.bit(0x28be4, 0) { 0.5 } else { 0.0 },
+            center,
             inputs: [registers.at(0x286cc), registers.at(0x286d0)],
             attributes: (0..registers.at(0x286d8) & 0x3f).map(|n| registers.at(0x28644 + 4 * n)).collect(),
             interpolation: registers.at(0x286d4),
@@ -274,6 +276,8 @@ impl State {
             color_format: registers.at(0x28714),
             depth_format: registers.at(0x28710) & 15,
             targets: target::targets(chip, registers)?,
+            resolves: target::is_resolve(registers),
+            samples: Samples::new(registers, center),
             depth: DepthState::new(chip, registers)?,
             border_colors: (colors != 0).then_some(colors),
         })
