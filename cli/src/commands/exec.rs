@@ -37,6 +37,8 @@ const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears,nofmask";
 /// See [`RADV_DEBUG`]. And no second, better version of a shader: radeonsi compiles it on a thread of its own, which crashes in LLVM if the
 /// program ends meanwhile.
 const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask,nooptvariant";
+/// Windows get their pictures from the CPU: there is no card that the X server could share.
+const WINDOWS: &str = "sw";
 
 /// Becomes the program.
 pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
@@ -68,7 +70,9 @@ pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
         Some(folder) => _ = command.env(settings::CACHE, absolute(folder)?),
         None => {}
     }
-    for (name, switches) in [("RADV_DEBUG", RADV_DEBUG), ("AMD_DEBUG", AMD_DEBUG)] {
+    for (name, switches) in
+        [("RADV_DEBUG", RADV_DEBUG), ("AMD_DEBUG", AMD_DEBUG), ("MESA_VK_WSI_DEBUG", WINDOWS)]
+    {
         command.env(name, joined(switches, env::var_os(name), ","));
     }
     if env::var_os("VK_ICD_FILENAMES").is_none() && env::var_os("VK_DRIVER_FILES").is_none() {

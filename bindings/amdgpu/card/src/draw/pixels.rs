@@ -136,7 +136,8 @@ impl<'a> Pixels<'a> {
             for run in 0..state.samples.runs {
                 let (first, of_run) = state.samples.of_run(run);
                 let own = covered.map(|covered| covered & of_run);
-                quad.mask = (0..4).filter(|lane| own[*lane as usize] != 0).fold(0, |mask, lane| mask | 1 << lane);
+                quad.mask =
+                    (0..4).filter(|lane| own[*lane as usize] != 0).fold(0, |mask, lane| mask | 1 << lane);
                 if quad.mask == 0 {
                     continue;
                 }
@@ -220,7 +221,12 @@ impl<'a> Pixels<'a> {
         batch.inputs = columns.iter().map(|column| Rows::from(&column[..])).collect();
         batch.outputs = outputs.iter_mut().map(|rows| RowsMut::from(&mut rows[..])).collect();
         batch.coverage = Some(&mut alive);
-        let stage = Stage { name: "pixel", code: &self.state.pixel, border_colors: self.state.border_colors };
+        let stage = Stage {
+            name: "pixel",
+            code: &self.state.pixel,
+            shared: None,
+            border_colors: self.state.border_colors,
+        };
         run(self.around, &stage, self.interface.clone(), &mut batch)?;
         self.write(&quads, &covered, &areas, &outputs, &alive)
     }
@@ -282,7 +288,8 @@ impl<'a> Pixels<'a> {
                 let float = |value: f64| (value as f32).to_bits();
                 let moved;
                 let mut value = value;
-                let [of_sample, centroid] = if several { self.places(lane, *covered) } else { [[half; 2]; 2] };
+                let [of_sample, centroid] =
+                    if several { self.places(lane, *covered) } else { [[half; 2]; 2] };
                 if several && matches!(bit, 0 | 2 | 4 | 6 | 10) {
                     let place = if matches!(bit, 2 | 6) { centroid } else { of_sample };
                     moved = area.values_at(x, y, place);

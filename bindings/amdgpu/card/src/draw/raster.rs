@@ -238,13 +238,8 @@ mod tests {
     fn pixels(area: &Area, inside: Bounds) -> BTreeSet<(u32, u32)> {
         let mut pixels = BTreeSet::new();
         let place = (area.center * STEPS) as i32;
-        let samples = Samples {
-            count: 1,
-            places: [[[place; 2]; 16]; 4],
-            mask: [1; 4],
-            runs: 1,
-            alpha_to_mask: false,
-        };
+        let samples =
+            Samples { count: 1, places: [[[place; 2]; 16]; 4], mask: [1; 4], runs: 1, alpha_to_mask: false };
         area.quads(inside, &samples, |quad, covered| {
             for lane in (0..4).filter(|lane| covered[*lane as usize] != 0) {
                 assert!(pixels.insert((quad.x + (lane & 1), quad.y + (lane >> 1))));

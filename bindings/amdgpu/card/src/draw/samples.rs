@@ -85,7 +85,10 @@ mod tests {
         // Two samples a quarter of a pixel up left and down right.
         let two = [(0x28be0, 1), (0x28bf8, 0x44cc), (0x28c08, 0x44cc), (0x28c38, 0xfffd_ffff)];
         let apart = samples(&[&two[..], &[(0x28a48, 1)]].concat());
-        assert_eq!((apart.place(0, 0), apart.place(1, 1), apart.place(2, 1)), ([0.25; 2], [0.75; 2], [0.5; 2]));
+        assert_eq!(
+            (apart.place(0, 0), apart.place(1, 1), apart.place(2, 1)),
+            ([0.25; 2], [0.75; 2], [0.5; 2])
+        );
         assert_eq!(apart.mask, [0xffff, 0xfffd, 0xffff, 0xffff]);
         assert_eq!((apart.runs, apart.of_run(0)), (1, (0, 3)));
         let together = samples(&two);
@@ -97,6 +100,9 @@ mod tests {
     #[test]
     fn alphas() {
         let four = samples(&[(0x28be0, 2)]);
-        assert_eq!([-1.0, 0.0, 0.26, 0.5, 0.99, 7.0, f32::NAN].map(|alpha| four.of_alpha(alpha)), [0, 0, 1, 3, 15, 15, 0]);
+        assert_eq!(
+            [-1.0, 0.0, 0.26, 0.5, 0.99, 7.0, f32::NAN].map(|alpha| four.of_alpha(alpha)),
+            [0, 0, 1, 3, 15, 15, 0]
+        );
     }
 }

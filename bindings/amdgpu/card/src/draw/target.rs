@@ -96,12 +96,7 @@ impl Surface {
     }
 
     /// Replaces it.
-    pub fn store(
-        &self,
-        space: &AddressSpace,
-        place: [u32; 4],
-        element: &[u8; 16],
-    ) -> Result<(), Denied> {
+    pub fn store(&self, space: &AddressSpace, place: [u32; 4], element: &[u8; 16]) -> Result<(), Denied> {
         let Some(address) = self.address(place) else { return Ok(()) };
         let bytes = usize::from(self.bytes);
         for part in (0..bytes).step_by(8) {
