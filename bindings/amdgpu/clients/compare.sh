@@ -4,7 +4,7 @@
 #
 #   bindings/amdgpu/clients/compare.sh FOLDER [CHIP]
 #
-# FOLDER has been prepared by run.sh.
+# FOLDER has been prepared by run.sh. Clients that lavapipe judges do not ask it here.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -34,9 +34,9 @@ echo "| program | $chip, cold | warm | Mesa's CPU driver, cold | warm |"
 echo "| --- | --- | --- | --- | --- |"
 for client in "$here"/*.py; do
     cache=$(mktemp -d)
-    ours=$(times "$warpjit" exec --chip "$chip" --threads 2 --cache-dir "$cache/code" -- venv/bin/python "$client")
+    ours=$(times "$warpjit" exec --chip "$chip" --threads 2 --cache-dir "$cache/code" -- venv/bin/python "$client" "$cache/picture.npy" 4)
     theirs=$(times env VK_ICD_FILENAMES="$lavapipe" LP_NUM_THREADS=2 MESA_SHADER_CACHE_DIR="$cache/mesa" \
-        venv/bin/python "$client")
+        venv/bin/python "$client" "$cache/picture.npy" 4)
     rm -rf "$cache"
     echo "| $(basename "$client" .py) | $ours | $theirs |"
 done

@@ -34,9 +34,9 @@ const VULKAN_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
 /// Switches of Mesa's drivers: no compressed colours and depths, whose contents only the graphics engine could read and write.
 const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears,nofmask";
-/// See [`RADV_DEBUG`]. And no second, better version of a shader: radeonsi compiles it on a thread of its own, which crashes in LLVM if the
-/// program ends meanwhile.
-const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask,nooptvariant";
+/// See [`RADV_DEBUG`]. And shaders are compiled where they are used: radeonsi else compiles them on threads of its own, which crash in LLVM
+/// if the program ends meanwhile.
+const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask,mono";
 /// Windows get their pictures from the CPU: there is no card that the X server could share.
 const WINDOWS: &str = "sw";
 
