@@ -26,15 +26,16 @@ for chip in "${chips[@]}"; do
     cache=$(mktemp -d)
     for client in "$here"/*.py; do
         times=
+        failed=
         for _ in cold warm; do
             start=$(date +%s.%N)
             if ! said=$("$warpjit" exec --chip "$chip" --cache-dir "$cache" -- venv/bin/python "$client" 2>err.log | tail -1); then
-                said="FAILED: $(tail -1 err.log)"
+                failed="FAILED ($?): $(grep -v XDG_RUNTIME_DIR err.log | tail -1)"
                 status=1
             fi
             times+=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%6.1f s", b - a }')
         done
-        printf '%-10s %-18s%s  %s\n' "$chip" "$(basename "$client" .py)" "$times" "$said"
+        printf '%-10s %-18s%s  %s\n' "$chip" "$(basename "$client" .py)" "$times" "${failed:-$said}"
     done
     rm -rf "$cache"
 done

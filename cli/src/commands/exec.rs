@@ -33,9 +33,12 @@ const HSA: Library =
 const VULKAN_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
 /// Switches of Mesa's drivers: no compressed colours and depths, whose contents only the graphics engine could read and write.
-const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears";
-/// See [`RADV_DEBUG`].
-const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask";
+const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears,nofmask";
+/// See [`RADV_DEBUG`]. And shaders are compiled where they are used: radeonsi else compiles them on threads of its own, which crash in LLVM
+/// if the program ends meanwhile.
+const AMD_DEBUG: &str = "nodcc,nohyperz,nofmask,mono";
+/// Windows get their pictures from the CPU: there is no card that the X server could share.
+const WINDOWS: &str = "sw";
 
 /// Becomes the program.
 pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
@@ -67,7 +70,9 @@ pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
         Some(folder) => _ = command.env(settings::CACHE, absolute(folder)?),
         None => {}
     }
-    for (name, switches) in [("RADV_DEBUG", RADV_DEBUG), ("AMD_DEBUG", AMD_DEBUG)] {
+    for (name, switches) in
+        [("RADV_DEBUG", RADV_DEBUG), ("AMD_DEBUG", AMD_DEBUG), ("MESA_VK_WSI_DEBUG", WINDOWS)]
+    {
         command.env(name, joined(switches, env::var_os(name), ","));
     }
     if env::var_os("VK_ICD_FILENAMES").is_none() && env::var_os("VK_DRIVER_FILES").is_none() {

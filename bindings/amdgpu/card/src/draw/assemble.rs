@@ -19,6 +19,50 @@ pub(super) struct Primitive {
     pub corners: [u32; 3],
 }
 
+impl Primitive {
+    /// Its corners in the order in which vertices came, as numbers of corners.
+    pub fn order(&self, last_provokes: bool) -> Vec<usize> {
+        match (self.shape, last_provokes) {
+            (Shape::Triangle, true) => vec![1, 2, 0],
+            (Shape::Triangle | Shape::Rectangle, _) => vec![0, 1, 2],
+            (Shape::Line, true) => vec![1, 0],
+            (Shape::Line, false) => vec![0, 1],
+            (Shape::Point, _) => vec![0],
+        }
+    }
+}
+
+/// The vertices of primitives for geometry programs, which get those of their neighbours, too; and how many each has.
+///
+/// # Errors
+/// The kind of primitives is not known.
+pub(super) fn lists(
+    kind: u32,
+    vertices: &[Option<u32>],
+    last_provokes: bool,
+) -> Result<(Vec<u32>, usize), Refused> {
+    let runs =
+        || vertices.split(Option::is_none).map(|run| run.iter().flatten().copied().collect::<Vec<u32>>());
+    let whole = |each: usize| runs().flat_map(|run| run[..run.len() / each * each].to_vec()).collect();
+    Ok(match kind {
+        kind::LINES_ADJACENCY => (whole(4), 4),
+        kind::TRIANGLES_ADJACENCY => (whole(6), 6),
+        kind::LINE_STRIP_ADJACENCY => {
+            (runs().flat_map(|run| run.windows(4).flatten().copied().collect::<Vec<u32>>()).collect(), 4)
+        }
+        kind::STRIP_ADJACENCY => return Err(Refused("strips of triangles with neighbours")),
+        _ => {
+            let primitives = assemble(kind, vertices, last_provokes)?;
+            let each = primitives.first().map_or(1, |primitive| primitive.order(last_provokes).len());
+            let corners = |primitive: &Primitive| {
+                let order = primitive.order(last_provokes);
+                order.into_iter().map(|corner| primitive.corners[corner]).collect::<Vec<u32>>()
+            };
+            (primitives.iter().flat_map(corners).collect(), each)
+        }
+    })
+}
+
 /// Kinds of primitives by VGT_PRIMITIVE_TYPE.
 mod kind {
     pub const POINTS: u32 = 1;
@@ -170,6 +214,22 @@ mod tests {
         assert_eq!(corners(0x15, &[0, 1, 2, 3], true), [[0, 1, 2], [0, 2, 3]]);
         assert_eq!(corners(0xc, &[0, 9, 1, 9, 2, 9], false), [[0, 1, 2]]);
         assert!(corners(5, &[], false).is_empty());
+    }
+
+    #[test]
+    fn lists_for_geometry_programs() {
+        let list = |kind: u32, count: u32, last: bool| {
+            let vertices: Vec<Option<u32>> = (0..count).map(Some).collect();
+            lists(kind, &vertices, last).unwrap()
+        };
+        assert_eq!(list(4, 7, true), (vec![0, 1, 2, 3, 4, 5], 3));
+        assert_eq!(list(6, 4, false), (vec![0, 1, 2, 1, 3, 2], 3));
+        assert_eq!(list(6, 4, true), (vec![0, 1, 2, 2, 1, 3], 3));
+        assert_eq!(list(3, 3, true), (vec![0, 1, 1, 2], 2));
+        assert_eq!(list(0xb, 5, true), (vec![0, 1, 2, 3, 1, 2, 3, 4], 4));
+        assert_eq!(list(0xc, 13, true).0.len(), 12);
+        assert_eq!(list(1, 2, false), (vec![0, 1], 1));
+        assert!(lists(0xd, &[Some(0)], false).is_err());
     }
 
     #[test]

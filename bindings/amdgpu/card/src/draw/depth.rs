@@ -56,7 +56,8 @@ pub(super) struct DepthState {
 /// A pixel on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fragment {
-    pub place: [u32; 3],
+    /// Column, row, layer and sample.
+    pub place: [u32; 4],
     pub depth: f32,
     pub is_front: bool,
     /// A stencil of the program's in place of the reference.
@@ -122,10 +123,11 @@ fn surfaces(chip: &Chip, registers: Registers<'_>) -> Result<[Option<(Surface, F
     let layers = [word & 0x7ff, word >> 13 & 0x7ff];
     let z = FORMATS.get((z_info & 3).wrapping_sub(1) as usize).copied();
     let stencil = (stencil_info & 1 != 0).then_some(STENCIL);
-    if (z.is_some() || stencil.is_some()) && z_info >> 2 & 3 != 0 {
-        return Err(Refused("several samples a pixel"));
-    }
+    let samples = 1 << (z_info >> 2 & 3);
     if gfx9 {
+        if samples > 1 {
+            return Err(Refused("several samples a pixel on gfx9"));
+        }
         let size = registers.at(0x2801c);
         let size = [(size & 0x3fff) + 1, (size >> 16 & 0x3fff) + 1, 1];
         let make = |format: Format, info: u32, base: u32, pitch: u32| {
@@ -149,8 +151,8 @@ fn surfaces(chip: &Chip, registers: Registers<'_>) -> Result<[Option<(Surface, F
     let slice = u64::from((slice & 0x3f_ffff) + 1) * 64;
     let make = |format: Format, info: u32, base: u32| {
         let mode = match chip.generation {
-            6 => tile_mode(chip, info >> 20 & 7, format.bytes),
-            _ => depth_mode(registers.at(0x2803c), info),
+            6 => tile_mode(chip, info >> 20 & 7, format.bytes, samples),
+            _ => TileMode { samples, ..depth_mode(registers.at(0x2803c), info) },
         };
         let address = u64::from(registers.at(base)) << 8;
         (Surface::old(address, mode, pitch, slice, format, layers), format)
@@ -234,10 +236,12 @@ impl DepthState {
 
     /// Tests a pixel, and writes its depth and stencil. Gives whether it is drawn.
     pub fn test(&self, space: &AddressSpace, fragment: &Fragment) -> Result<bool, Denied> {
-        let [x, y, layer] = fragment.place;
+        let [x, y, layer, sample] = fragment.place;
+        // A surface with fewer samples has the last for the others.
+        let of = |surface: &Surface| [x, y, layer, sample.min(surface.samples() - 1)];
         let old = match &self.surface {
             Some((surface, format)) if self.function.is_some() || self.limits.is_some() => {
-                let element = surface.load(space, x, y, layer)?;
+                let element = surface.load(space, of(surface))?;
                 Some((surface, format, element))
             }
             _ => None,
@@ -252,7 +256,7 @@ impl DepthState {
         let mut stencil = None;
         if let (Some(sides), Some(surface)) = (&self.stencil, &self.stencil_surface) {
             let side = &sides[usize::from(!fragment.is_front)];
-            let element = surface.load(space, x, y, layer)?;
+            let element = surface.load(space, of(surface))?;
             let reference = fragment.stencil.unwrap_or(side.reference);
             passes_stencil = compare(side.function, reference & side.mask, element[0] & side.mask);
             stencil = Some((surface, side, element[0], reference));
@@ -281,7 +285,7 @@ impl DepthState {
             if new != old {
                 let mut element = [0; 16];
                 element[0] = new;
-                surface.store(space, x, y, layer, &element)?;
+                surface.store(space, of(surface), &element)?;
             }
         }
         let passes = passes_stencil && passes_depth;
@@ -289,7 +293,7 @@ impl DepthState {
             if let Some(clear) = self.clear[0] {
                 new = format.encode([clear, 0, 0, 0]).unwrap_or(new);
             }
-            surface.store(space, x, y, layer, &new)?;
+            surface.store(space, of(surface), &new)?;
         }
         Ok(passes)
     }

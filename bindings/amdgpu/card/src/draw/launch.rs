@@ -10,6 +10,8 @@ use warpjit_runtime::{Isa, Launch, ProgramOptions, TextureTables};
 pub(super) struct Stage<'a> {
     pub name: &'static str,
     pub code: &'a Code,
+    /// Bytes of LDS.
+    pub shared: Option<u32>,
     pub border_colors: Option<u64>,
 }
 
@@ -24,7 +26,7 @@ pub(super) fn run(
     batch: &mut Batch<'_>,
 ) -> Result<(), Problem> {
     let (card, memory) = (around.card, around.space.memory());
-    let Stage { name, code, border_colors } = *stage;
+    let Stage { name, code, shared, border_colors } = *stage;
     if code.rsrc2 & 1 != 0 {
         return Err(Refused("scratch memory of graphics programs").into());
     }
@@ -33,6 +35,7 @@ pub(super) fn run(
         .raw(true)
         .rsrc1(Some(code.rsrc1))
         .rsrc2(Some(code.rsrc2))
+        .shared(shared)
         .stage(Some(interface));
     let cannot = |error: &dyn std::fmt::Display| {
         card.reporter.say(&format!("the {name} program at {:#x} cannot be run: {error}", code.address));

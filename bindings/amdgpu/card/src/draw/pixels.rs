@@ -40,7 +40,9 @@ pub(super) struct Pixels<'a> {
     interface: StageInterface,
     areas: Vec<Area>,
     quads: Vec<Quad>,
-    /// Pixels that have passed all tests.
+    /// Of each quad: the samples of its pixels that are covered, and the first sample that it is run for.
+    covered: Vec<([u32; 4], u32)>,
+    /// Samples that have passed all tests.
     pub samples: u64,
     /// Pixels for which the program has run.
     pub invocations: u64,
@@ -110,6 +112,7 @@ impl<'a> Pixels<'a> {
             interface: interface(state),
             areas: Vec::new(),
             quads: Vec::new(),
+            covered: Vec::new(),
             samples: 0,
             invocations: 0,
         }
@@ -123,39 +126,58 @@ impl<'a> Pixels<'a> {
         let is_early = self.state.depth.is_used() && self.state.depth.is_early();
         let shared = area.clone();
         self.areas.push(area);
-        shared.quads(inside, |mut quad| {
+        let state = self.state;
+        shared.quads(inside, &state.samples, |mut quad, mut covered| {
             if is_early {
-                quad.mask = self.test_early(&shared, &quad)?;
-                if quad.mask == 0 {
-                    return Ok(());
+                for (lane, covered) in (0..).zip(&mut covered) {
+                    *covered = self.test(&shared, &quad, lane, *covered, None)?;
                 }
             }
-            if self.quads.len() == MOST_QUADS {
-                self.shade()?;
-                self.areas.push(shared.clone());
+            for run in 0..state.samples.runs {
+                let (first, of_run) = state.samples.of_run(run);
+                let own = covered.map(|covered| covered & of_run);
+                quad.mask =
+                    (0..4).filter(|lane| own[*lane as usize] != 0).fold(0, |mask, lane| mask | 1 << lane);
+                if quad.mask == 0 {
+                    continue;
+                }
+                if self.quads.len() == MOST_QUADS {
+                    self.shade()?;
+                    self.areas.push(shared.clone());
+                }
+                quad.primitive = self.areas.len() as u32 - 1;
+                self.quads.push(quad);
+                self.covered.push((own, first));
             }
-            quad.primitive = self.areas.len() as u32 - 1;
-            self.quads.push(quad);
             Ok(())
         })
     }
 
-    /// Which pixels of a quad pass the tests of depth and stencil.
-    fn test_early(&self, area: &Area, quad: &Quad) -> Result<u32, Problem> {
-        let mut mask = 0;
-        for lane in (0..4).filter(|lane| quad.mask >> lane & 1 != 0) {
-            let (x, y) = (quad.x + (lane & 1), quad.y + (lane >> 1));
+    /// Which of some samples of a pixel of a quad pass the tests of depth and stencil. `exported`: a depth and a stencil of the program's.
+    fn test(
+        &self,
+        area: &Area,
+        quad: &Quad,
+        lane: u32,
+        samples: u32,
+        exported: Option<(Option<f32>, Option<u8>)>,
+    ) -> Result<u32, Problem> {
+        let (depth, stencil) = exported.unwrap_or_default();
+        let (x, y) = (quad.x + (lane & 1), quad.y + (lane >> 1));
+        let mut passed = 0;
+        for sample in (0..self.state.samples.count).filter(|sample| samples >> sample & 1 != 0) {
+            let own = || area.depth(&area.values_at(x, y, self.state.samples.place(lane, sample)));
             let fragment = Fragment {
-                place: [x, y, area.layer],
-                depth: area.depth(&area.values(x, y)),
+                place: [x, y, area.layer, sample],
+                depth: depth.unwrap_or_else(own),
                 is_front: area.is_front,
-                stencil: None,
+                stencil,
             };
             if self.state.depth.test(self.around.space, &fragment)? {
-                mask |= 1 << lane;
+                passed |= 1 << sample;
             }
         }
-        Ok(mask)
+        Ok(passed)
     }
 
     /// Whether nothing depends on the program.
@@ -172,15 +194,19 @@ impl<'a> Pixels<'a> {
     pub fn shade(&mut self) -> Result<(), Problem> {
         let quads = std::mem::take(&mut self.quads);
         let areas = std::mem::take(&mut self.areas);
+        let covered = std::mem::take(&mut self.covered);
         if quads.is_empty() {
             return Ok(());
         }
-        let covered: u64 = quads.iter().map(|quad| u64::from(quad.mask.count_ones())).sum();
+        if self.state.resolves {
+            return self.resolve(&quads, &areas);
+        }
         if self.needs_no_program() {
-            self.samples += covered;
+            let samples = covered.iter().flat_map(|(samples, _)| samples);
+            self.samples += samples.map(|samples| u64::from(samples.count_ones())).sum::<u64>();
             return Ok(());
         }
-        self.invocations += covered;
+        self.invocations += quads.iter().map(|quad| u64::from(quad.mask.count_ones())).sum::<u64>();
         let values: Vec<Values> = quads
             .iter()
             .flat_map(|quad| (0..4).map(move |lane| (quad, lane)))
@@ -188,32 +214,88 @@ impl<'a> Pixels<'a> {
                 areas[quad.primitive as usize].values(quad.x + (lane & 1), quad.y + (lane >> 1))
             })
             .collect();
-        let columns = self.columns(&quads, &areas, &values);
+        let columns = self.columns(&quads, &covered, &areas, &values);
         let mut outputs = vec![vec![0u32; 16 * quads.len()]; self.interface.outputs.len()];
         let mut alive = vec![0; 4 * quads.len()];
         let mut batch = Batch::new(Work::Quads(&quads));
         batch.inputs = columns.iter().map(|column| Rows::from(&column[..])).collect();
         batch.outputs = outputs.iter_mut().map(|rows| RowsMut::from(&mut rows[..])).collect();
         batch.coverage = Some(&mut alive);
-        let stage = Stage { name: "pixel", code: &self.state.pixel, border_colors: self.state.border_colors };
+        let stage = Stage {
+            name: "pixel",
+            code: &self.state.pixel,
+            shared: None,
+            border_colors: self.state.border_colors,
+        };
         run(self.around, &stage, self.interface.clone(), &mut batch)?;
-        self.write(&quads, &areas, &values, &outputs, &alive)
+        self.write(&quads, &covered, &areas, &outputs, &alive)
+    }
+
+    /// Writes the means of the first target's samples to the second.
+    fn resolve(&self, quads: &[Quad], areas: &[Area]) -> Result<(), Problem> {
+        let [from, to] = &self.state.targets[..] else { return Ok(()) };
+        for (quad, lane) in quads.iter().flat_map(|quad| (0..4).map(move |lane| (quad, lane))) {
+            if quad.mask >> lane & 1 == 0 {
+                continue;
+            }
+            let layer = areas[quad.primitive as usize].layer;
+            let [x, y] = [quad.x + (lane & 1), quad.y + (lane >> 1)];
+            let mean = from.mean(self.around.space, [x, y, layer])?;
+            to.write(self.around.space, [x, y, layer, 0], [mean; 2])?;
+        }
+        Ok(())
+    }
+
+    /// Where in a pixel values are those of its sample, and of its centroid.
+    fn places(&self, lane: u32, (covered, first): ([u32; 4], u32)) -> [[f64; 2]; 2] {
+        let samples = &self.state.samples;
+        let covered = covered[lane as usize];
+        let middle = [self.state.center; 2];
+        let all = (1 << samples.count) - 1;
+        let centroid = if covered & all == all || covered == 0 {
+            middle
+        } else {
+            samples.place(lane, covered.trailing_zeros())
+        };
+        [if samples.runs > 1 { samples.place(lane, first) } else { middle }, centroid]
     }
 
     /// The rows of all inputs, in the order of the interface.
-    fn columns(&self, quads: &[Quad], areas: &[Area], values: &[Values]) -> Vec<Vec<u32>> {
+    fn columns(
+        &self,
+        quads: &[Quad],
+        covered: &[([u32; 4], u32)],
+        areas: &[Area],
+        values: &[Values],
+    ) -> Vec<Vec<u32>> {
         let mut columns: Vec<Vec<u32>> =
             self.state.attributes.iter().map(|control| self.attribute(*control, areas)).collect();
         let state = self.state;
-        let pixels = || quads.iter().flat_map(|quad| (0..4).map(move |lane| (quad, lane))).zip(values);
+        let pixels = || {
+            let quads = quads.iter().zip(covered);
+            quads.flat_map(|quad| (0..4).map(move |lane| (quad, lane))).zip(values)
+        };
         let all_bits = state.barycentric >> 24 & 1 != 0;
         let half = if state.barycentric >> 20 & 1 != 0 { 0.0 } else { 0.5 };
+        // POS_FLOAT_LOCATION
+        let at_sample = state.barycentric >> 16 & 3 == 2 && state.samples.runs > 1;
+        let several = state.samples.count > 1;
         for bit in (0..16).filter(|bit| state.inputs[0] >> bit & 1 != 0) {
             let mut column = Vec::with_capacity(values.len() * REGISTERS[bit as usize] as usize);
-            for ((quad, lane), value) in pixels() {
+            for (((quad, covered), lane), value) in pixels() {
                 let area = &areas[quad.primitive as usize];
                 let (x, y) = (quad.x + (lane & 1), quad.y + (lane >> 1));
                 let float = |value: f64| (value as f32).to_bits();
+                let moved;
+                let mut value = value;
+                let [of_sample, centroid] =
+                    if several { self.places(lane, *covered) } else { [[half; 2]; 2] };
+                if several && matches!(bit, 0 | 2 | 4 | 6 | 10) {
+                    let place = if matches!(bit, 2 | 6) { centroid } else { of_sample };
+                    moved = area.values_at(x, y, place);
+                    value = &moved;
+                }
+                let position = if at_sample { of_sample } else { [half; 2] };
                 match bit {
                     0..=2 => column.extend(value.perspective.map(float)),
                     3 => {
@@ -221,8 +303,8 @@ impl<'a> Pixels<'a> {
                         column.push(float(value.over_w));
                     }
                     4..=6 => column.extend(value.linear.map(float)),
-                    8 => column.push(float(f64::from(x) + half)),
-                    9 => column.push(float(f64::from(y) + half)),
+                    8 => column.push(float(f64::from(x) + position[0])),
+                    9 => column.push(float(f64::from(y) + position[1])),
                     10 => column.push(area.depth(value).to_bits()),
                     11 => column.push(float(1.0 / value.over_w)),
                     12 => column.push(match (area.is_front, all_bits) {
@@ -231,9 +313,9 @@ impl<'a> Pixels<'a> {
                         (true, true) => u32::MAX,
                         (true, false) => 1.0f32.to_bits(),
                     }),
-                    // The kind of primitive (triangles are 2), sample 0, the layer.
-                    13 => column.push(2 | (area.layer & 0x7ff) << 16),
-                    14 => column.push(quad.mask >> lane & 1),
+                    // The kind of primitive (triangles are 2), the sample, the layer.
+                    13 => column.push(2 | (covered.1 & 15) << 8 | (area.layer & 0x7ff) << 16),
+                    14 => column.push(covered.0[lane as usize]),
                     15 => column.push(x & 0xffff | y << 16),
                     _ => column.push(0),
                 }
@@ -295,25 +377,30 @@ impl<'a> Pixels<'a> {
     fn write(
         &mut self,
         quads: &[Quad],
+        covered: &[([u32; 4], u32)],
         areas: &[Area],
-        values: &[Values],
         outputs: &[Vec<u32>],
         alive: &[u8],
     ) -> Result<(), Problem> {
         let state = self.state;
         let formats = colors(state);
         let has_late_test = state.depth.is_used() && !state.depth.is_early();
-        for (number, (quad, lane)) in
-            quads.iter().flat_map(|quad| (0..4).map(move |lane| (quad, lane))).enumerate()
-        {
+        let pixels = quads.iter().zip(covered).flat_map(|quad| (0..4).map(move |lane| (quad, lane)));
+        for (number, ((quad, (covered, _)), lane)) in pixels.enumerate() {
             if quad.mask >> lane & 1 == 0 || alive[number] == 0 {
                 continue;
             }
             let row = |rows: &Vec<u32>| -> [u32; 4] { std::array::from_fn(|word| rows[4 * number + word]) };
+            let of = |export: u32| {
+                let export = export as usize;
+                match (formats.get(export), outputs.get(export)) {
+                    (Some((_, format)), Some(rows)) => texel(*format, row(rows)),
+                    _ => [0; 4],
+                }
+            };
             let area = &areas[quad.primitive as usize];
-            let place = [quad.x + (lane & 1), quad.y + (lane >> 1), area.layer];
-            let mut depth = area.depth(&values[number]);
-            let mut stencil = None;
+            let mut samples = covered[lane as usize];
+            let (mut depth, mut stencil) = (None, None);
             if let (Some(rows), true) = (outputs.get(formats.len()), state.depth_format != 0) {
                 let exported = row(rows);
                 // Stencil and coverage alone are in halves.
@@ -323,32 +410,36 @@ impl<'a> Pixels<'a> {
                 };
                 if state.depth.shader & 1 != 0 {
                     let [low, high] = area.depths;
-                    depth = f32::from_bits(exported[0]).max(low).min(high);
+                    depth = Some(f32::from_bits(exported[0]).max(low).min(high));
                 }
                 if state.depth.shader >> 1 & 1 != 0 {
                     stencil = Some(stencil_word as u8);
                 }
                 // MASK_EXPORT_ENABLE
-                if state.depth.shader >> 8 & 1 != 0 && mask_word & 1 == 0 {
-                    continue;
+                if state.depth.shader >> 8 & 1 != 0 {
+                    samples &= mask_word;
                 }
+            }
+            if state.samples.alpha_to_mask {
+                samples &= state.samples.of_alpha(f32::from_bits(of(0)[3]));
             }
             if has_late_test {
-                let fragment = Fragment { place, depth, is_front: area.is_front, stencil };
-                if !state.depth.test(self.around.space, &fragment)? {
-                    continue;
-                }
+                samples = self.test(area, quad, lane, samples, Some((depth, stencil)))?;
             }
-            self.samples += 1;
+            self.samples += u64::from(samples.count_ones());
+            if samples == 0 {
+                continue;
+            }
+            let (x, y) = (quad.x + (lane & 1), quad.y + (lane >> 1));
+            let count = state.samples.count;
             for target in &state.targets {
-                let of = |export: u32| {
-                    let export = export as usize;
-                    match (formats.get(export), outputs.get(export)) {
-                        (Some((_, format)), Some(rows)) => texel(*format, row(rows)),
-                        _ => [0; 4],
+                let colors = [of(target.export), of(target.export + 1)];
+                for sample in (0..count).filter(|sample| samples >> sample & 1 != 0) {
+                    // Targets with more samples than are drawn get each several times, those with fewer get the first.
+                    for stored in (sample..target.surface.samples()).step_by(count as usize) {
+                        target.write(self.around.space, [x, y, area.layer, stored], colors)?;
                     }
-                };
-                target.write(self.around.space, place, [of(target.export), of(target.export + 1)])?;
+                }
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Which pixels a primitive covers, and what is linear over it.
 
+use super::samples::Samples;
 use super::state::Bounds;
 use warpjit_runtime::stage::Quad;
 
@@ -147,10 +148,14 @@ impl Area {
         self.depth.at += by;
     }
 
-    /// What a pixel has.
+    /// What a pixel has in its middle.
     pub fn values(&self, x: u32, y: u32) -> Values {
-        let (x, y) =
-            (f64::from(x) + self.center - self.origin[0], f64::from(y) + self.center - self.origin[1]);
+        self.values_at(x, y, [self.center; 2])
+    }
+
+    /// What a pixel has at a place in it.
+    pub fn values_at(&self, x: u32, y: u32, place: [f64; 2]) -> Values {
+        let (x, y) = (f64::from(x) + place[0] - self.origin[0], f64::from(y) + place[1] - self.origin[1]);
         let of = |plane: &Plane| plane.at + plane.by_x * x + plane.by_y * y;
         let over_w = of(&self.over_w);
         Values {
@@ -167,36 +172,47 @@ impl Area {
         (values.depth as f32).max(low).min(high)
     }
 
-    /// Calls a function for each quad with covered pixels inside of a rectangle: its place and which pixels are covered.
+    /// Calls a function for each quad with covered samples inside of a rectangle: its place, and which samples of its pixels are covered.
     ///
     /// # Errors
     /// What the function returns.
-    pub fn quads<E>(&self, inside: Bounds, mut each: impl FnMut(Quad) -> Result<(), E>) -> Result<(), E> {
+    pub fn quads<E>(
+        &self,
+        inside: Bounds,
+        samples: &Samples,
+        mut each: impl FnMut(Quad, [u32; 4]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let all = Bounds { left: 0, top: 0, right: 1 << 15, bottom: 1 << 15 };
         let around = self.around.and(inside).and(all);
         if around.is_empty() {
             return Ok(());
         }
-        let center = (self.center * STEPS) as i64;
-        let at = |side: &[i64; 3], x: i32, y: i32| {
-            let steps = |pixel: i32| (i64::from(pixel) << 8) + center;
-            side[0] * steps(x) + side[1] * steps(y) + side[2]
+        let count = samples.count as usize;
+        let at = |side: &[i64; 3], pixel: [i32; 2], place: [i32; 2]| {
+            let steps = |axis: usize| (i64::from(pixel[axis]) << 8) + i64::from(place[axis]);
+            side[0] * steps(0) + side[1] * steps(1) + side[2]
         };
         for y in (around.top & !1..around.bottom).step_by(2) {
             for x in (around.left & !1..around.right).step_by(2) {
-                let mut mask = 0;
-                for lane in 0..4 {
+                let mut covered = [0; 4];
+                for (lane, covered) in (0..).zip(&mut covered) {
                     let (column, row) = (x + (lane & 1), y + (lane >> 1));
                     let is_there = column >= around.left
                         && column < around.right
                         && row >= around.top
                         && row < around.bottom;
-                    if is_there && self.sides.iter().all(|side| at(side, column, row) >= 0) {
-                        mask |= 1 << lane;
+                    if !is_there {
+                        continue;
                     }
+                    for (sample, place) in samples.places[lane as usize][..count].iter().enumerate() {
+                        if self.sides.iter().all(|side| at(side, [column, row], *place) >= 0) {
+                            *covered |= 1 << sample;
+                        }
+                    }
+                    *covered &= samples.mask[lane as usize];
                 }
-                if mask != 0 {
-                    each(Quad { x: x as u32, y: y as u32, primitive: 0, mask })?;
+                if covered != [0; 4] {
+                    each(Quad { x: x as u32, y: y as u32, primitive: 0, mask: 0 }, covered)?;
                 }
             }
         }
@@ -221,8 +237,11 @@ mod tests {
 
     fn pixels(area: &Area, inside: Bounds) -> BTreeSet<(u32, u32)> {
         let mut pixels = BTreeSet::new();
-        area.quads(inside, |quad| {
-            for lane in (0..4).filter(|lane| quad.mask >> lane & 1 != 0) {
+        let place = (area.center * STEPS) as i32;
+        let samples =
+            Samples { count: 1, places: [[[place; 2]; 16]; 4], mask: [1; 4], runs: 1, alpha_to_mask: false };
+        area.quads(inside, &samples, |quad, covered| {
+            for lane in (0..4).filter(|lane| covered[*lane as usize] != 0) {
                 assert!(pixels.insert((quad.x + (lane & 1), quad.y + (lane >> 1))));
             }
             Ok::<(), ()>(())

@@ -24,12 +24,12 @@ impl Registers<'_> {
     }
 }
 
-/// How an image with a tiling index is laid out on a chip before gfx9, if its pixels have so many bytes.
-pub(super) fn tile_mode(chip: &Chip, index: u32, bytes: u8) -> TileMode {
+/// How an image with a tiling index is laid out on a chip before gfx9, if its pixels have so many samples of so many bytes.
+pub(super) fn tile_mode(chip: &Chip, index: u32, bytes: u8, samples: u32) -> TileMode {
     let tables = TileTables {
         tile_modes: chip.tile_modes(),
         macrotile_modes: chip.macrotile_modes(),
         gb_addr_config: chip.address_config,
     };
-    tables.mode(index, bytes.into(), chip.generation == 6)
+    tables.mode_of_samples(index, bytes.into(), samples, chip.generation == 6)
 }

@@ -5,7 +5,7 @@ use super::assemble::Shape;
 use super::clip::Corner;
 use super::pixels::Pixels;
 use super::raster::{Area, FARTHEST, Point};
-use super::state::{State, Viewport};
+use super::state::{Fill, State, Viewport};
 use super::vertices::Exports;
 
 /// Brings a primitive to the screen. Gives whether anything of it is left.
@@ -53,7 +53,11 @@ pub(super) fn add(
     let points: Vec<Point> = polygon.iter().map(|corner| place.point(corner)).collect();
     let areas = match shape {
         Shape::Rectangle if points.len() == whole => place.rectangle(&points),
-        Shape::Triangle | Shape::Rectangle => place.polygon(&points),
+        Shape::Triangle => match place.fill(&points) {
+            None | Some(Fill::All) => place.polygon(&points),
+            Some(fill) => place.outline(positions, fill, &clipped, f32::from_bits(size)),
+        },
+        Shape::Rectangle => place.polygon(&points),
         Shape::Line => place.line(&points),
         Shape::Point => place.sprite(&points, f32::from_bits(size)),
     };
@@ -124,14 +128,42 @@ impl Place<'_> {
         Some(area)
     }
 
-    fn polygon(&self, points: &[Point]) -> Vec<Area> {
+    /// Whether a polygon is seen from its front; `None`: it is not seen.
+    fn is_front(&self, points: &[Point]) -> Option<bool> {
         let faces = self.state.faces;
         let next = points.iter().cycle().skip(1);
         let turns: f64 = points.iter().zip(next).map(|(a, b)| a.x * b.y - b.x * a.y).sum();
         let is_front = (turns > 0.0) == faces.clockwise_is_front;
-        if points.len() < 3 || turns == 0.0 || if is_front { faces.cull_front } else { faces.cull_back } {
-            return Vec::new();
+        let is_culled = if is_front { faces.cull_front } else { faces.cull_back };
+        (points.len() >= 3 && turns != 0.0 && !is_culled).then_some(is_front)
+    }
+
+    /// What is drawn of a triangle, if anything.
+    fn fill(&self, points: &[Point]) -> Option<Fill> {
+        self.is_front(points).map(|is_front| self.state.faces.fill[usize::from(!is_front)])
+    }
+
+    /// The sides or the corners of a triangle.
+    fn outline(&self, positions: [[f32; 4]; 3], fill: Fill, distances: &[[f64; 3]], size: f32) -> Vec<Area> {
+        let corners = [0, 1, 2].map(|n| Corner::of(n, positions[n]));
+        let mut areas = Vec::new();
+        for n in 0..3 {
+            let mut part = match fill {
+                Fill::Corners => vec![corners[n]],
+                _ => vec![corners[n], corners[(n + 1) % 3]],
+            };
+            self.state.clipping.clip(&mut part, self.guard(), distances);
+            let points: Vec<Point> = part.iter().map(|corner| self.point(corner)).collect();
+            areas.extend(match fill {
+                Fill::Corners => self.sprite(&points, size),
+                _ => self.line(&points),
+            });
         }
+        areas
+    }
+
+    fn polygon(&self, points: &[Point]) -> Vec<Area> {
+        let Some(is_front) = self.is_front(points) else { return Vec::new() };
         let mut areas = Vec::new();
         for n in 1..points.len() - 1 {
             let corners = [points[0], points[n], points[n + 1]];

@@ -3,7 +3,10 @@
 use super::Refused;
 use super::clip::Clipping;
 use super::depth::DepthState;
+use super::geometry::Geometry;
 use super::registers::Registers;
+use super::samples::Samples;
+use super::stream::StreamOutput;
 use super::target::{self, ColorTarget};
 use crate::chip::Chip;
 
@@ -61,6 +64,16 @@ pub(super) struct Faces {
     pub clockwise_is_front: bool,
     /// Whether the last vertex of a primitive gives flat attributes, and not the first.
     pub last_provokes: bool,
+    /// What is drawn of front and back faces.
+    pub fill: [Fill; 2],
+}
+
+/// What is drawn of a triangle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fill {
+    Corners,
+    Sides,
+    All,
 }
 
 /// How depths of triangles are moved.
@@ -91,7 +104,9 @@ pub(super) struct VertexExports {
 #[derive(Debug, Clone)]
 pub(super) struct State {
     pub primitive: u32,
+    pub geometry: Option<Geometry>,
     pub vertex: Code,
+    pub stream: Option<StreamOutput>,
     pub pixel: Code,
     pub exports: VertexExports,
     /// Whether X and Y are those of the screen already.
@@ -117,6 +132,9 @@ pub(super) struct State {
     pub color_format: u32,
     pub depth_format: u32,
     pub targets: Vec<ColorTarget>,
+    /// Whether the second target gets the means of the first.
+    pub resolves: bool,
+    pub samples: Samples,
     pub depth: DepthState,
     pub border_colors: Option<u64>,
 }
@@ -127,16 +145,59 @@ fn bounds(registers: Registers<'_>, address: u32) -> Bounds {
     Bounds { left: part(from), top: part(from >> 16), right: part(to), bottom: part(to >> 16) }
 }
 
-/// The program whose registers begin at an address; `rsrc` has RSRC1, RSRC2 and the user data behind.
-fn code(registers: Registers<'_>, address: u32, gfx9: bool) -> Code {
-    let rsrc2 = registers.at(address + 12);
-    let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 27 & 1) << 5 } else { 0 };
-    let high = registers.at(address + 4) & 0xff;
-    Code {
-        address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
-        rsrc1: registers.at(address + 8),
-        rsrc2,
-        user_data: (0..users.min(32)).map(|word| registers.at(address + 16 + 4 * word)).collect(),
+impl Code {
+    /// The program whose registers begin at an address: its place, RSRC1, RSRC2 and the user data.
+    pub fn new(registers: Registers<'_>, address: u32, gfx9: bool) -> Code {
+        let rsrc2 = registers.at(address + 12);
+        let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 27 & 1) << 5 } else { 0 };
+        let high = registers.at(address + 4) & 0xff;
+        Code {
+            address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
+            rsrc1: registers.at(address + 8),
+            rsrc2,
+            user_data: (0..users.min(32)).map(|word| registers.at(address + 16 + 4 * word)).collect(),
+        }
+    }
+
+    /// One of gfx9 that is two programs in one, whose registers are in three places.
+    pub fn merged(registers: Registers<'_>, address: u32, rsrc: u32, user_data: u32) -> Code {
+        let rsrc2 = registers.at(rsrc + 4);
+        let users = rsrc2 >> 1 & 31 | (rsrc2 >> 27 & 1) << 5;
+        let high = registers.at(address + 4) & 0xff;
+        Code {
+            address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
+            rsrc1: registers.at(rsrc),
+            rsrc2,
+            user_data: (0..users.min(32)).map(|word| registers.at(user_data + 4 * word)).collect(),
+        }
+    }
+
+    /// The program with words of its own, as a launch gives user data to it.
+    fn with_words(&self, chip: &Chip, user_data: Vec<u32>) -> Result<Code, Refused> {
+        let gfx9 = chip.generation >= 9;
+        let count = user_data.len() as u32;
+        if count > if gfx9 { 32 } else { 16 } {
+            return Err(Refused("a program with so many scalar registers"));
+        }
+        let upper = if gfx9 { (count >> 5) << 27 } else { 0 };
+        let others = self.rsrc2 & !(31 << 1 | if gfx9 { 1 << 27 } else { 0 });
+        Ok(Code { rsrc2: others | (count & 31) << 1 | upper, user_data, ..self.clone() })
+    }
+
+    /// The program with what the hardware loads behind its user data.
+    ///
+    /// # Errors
+    /// There are too many words.
+    pub fn with(&self, chip: &Chip, more: &[u32]) -> Result<Code, Refused> {
+        self.with_words(chip, [&self.user_data[..], more].concat())
+    }
+
+    /// The program with what the hardware loads ahead of its user data.
+    ///
+    /// # Errors
+    /// There are too many words.
+    pub fn behind(&self, chip: &Chip, system: &[u32]) -> Result<Code, Refused> {
+        self.with_words(chip, [system, &self.user_data[..]].concat())
     }
 }
 
@@ -203,23 +264,16 @@ fn bias(registers: Registers<'_>, enable: u32, first: u32) -> Option<DepthBias> 
 
 /// What is not done, of all that registers can ask for.
 fn check(registers: Registers<'_>) -> Result<(), Refused> {
-    // LS, HS, ES and GS.
-    if registers.at(0x28b54) & 0x3f != 0 {
-        return Err(Refused("geometry and tessellation programs"));
-    }
-    if registers.at(0x28be0) & 7 != 0 {
-        return Err(Refused("several samples a pixel"));
-    }
-    // POLY_MODE with another kind than triangles.
-    if registers.at(0x28814) >> 3 & 3 == 1 && registers.at(0x28814) >> 5 & 0x3f != 0o22 {
-        return Err(Refused("outlines and corners of triangles"));
+    // LS, HS, ES and GS: none, or ES that is no program of tessellation, and GS.
+    if !matches!(registers.at(0x28b54) & 0x3f, 0 | 0x30 | 0x20) {
+        return Err(Refused("tessellation programs"));
     }
     // DEPTH_COPY, STENCIL_COPY
     if registers.at(0x28000) & 0xc != 0 {
         return Err(Refused("copies of depths to colours without a program"));
     }
-    if registers.at(0x28b94) & 0xf != 0 && registers.at(0x28b98) != 0 {
-        return Err(Refused("stream output"));
+    if registers.at(0x28b94) & 0xe != 0 && registers.at(0x28b98) & !15 != 0 {
+        return Err(Refused("stream output of streams behind the first"));
     }
     Ok(())
 }
@@ -243,10 +297,13 @@ impl State {
         let colors = registers.at(0x28080);
         let colors_high = if chip.generation == 6 { 0 } else { registers.at(0x28084) & 0xff };
         let colors = u64::from(colors) << 8 | u64::from(colors_high) << 40;
+        let center = if registers.bit(0x28be4, 0) { 0.5 } else { 0.0 };
         Ok(State {
             primitive: registers.at(if chip.generation == 6 { 0x8958 } else { 0x3_0908 }) & 0x3f,
-            vertex: code(registers, 0xb120, gfx9),
-            pixel: code(registers, 0xb020, gfx9),
+            geometry: registers.bit(0x28b54, 5).then(|| Geometry::new(chip, registers)),
+            vertex: Code::new(registers, 0xb120, gfx9),
+            stream: StreamOutput::new(registers, registers.at(0xb12c)),
+            pixel: Code::new(registers, 0xb020, gfx9),
             exports,
             is_window_space: registers.bit(0x28818, 8),
             viewports: (0..viewports).map(|number| viewport(registers, number, common)).collect(),
@@ -261,12 +318,18 @@ impl State {
                 cull_back: bit(mode, 1),
                 clockwise_is_front: bit(mode, 2),
                 last_provokes: bit(mode, 19),
+                // POLY_MODE, and the kinds of both faces.
+                fill: [5, 8].map(|at| match (mode >> 3 & 3, mode >> at & 7) {
+                    (1, 0) => Fill::Corners,
+                    (1, 1) => Fill::Sides,
+                    _ => Fill::All,
+                }),
             },
             bias: [bias(registers, 11, 0x28b80), bias(registers, 12, 0x28b88)],
             half_point: [sixteenths(point >> 16), sixteenths(point)],
             point_limits: [sixteenths(limits), sixteenths(limits >> 16)],
             half_line: sixteenths(registers.at(0x28a08)),
-            center: if registers.bit(0x28be4, 0) { 0.5 } else { 0.0 },
+            center,
             inputs: [registers.at(0x286cc), registers.at(0x286d0)],
             attributes: (0..registers.at(0x286d8) & 0x3f).map(|n| registers.at(0x28644 + 4 * n)).collect(),
             interpolation: registers.at(0x286d4),
@@ -274,6 +337,8 @@ impl State {
             color_format: registers.at(0x28714),
             depth_format: registers.at(0x28710) & 15,
             targets: target::targets(chip, registers)?,
+            resolves: target::is_resolve(registers),
+            samples: Samples::new(registers, center),
             depth: DepthState::new(chip, registers)?,
             border_colors: (colors != 0).then_some(colors),
         })

@@ -18,7 +18,8 @@ const STEP: u32 = 0x3c;
 /// An image that is drawn into.
 #[derive(Debug, Clone)]
 pub(super) struct Surface {
-    level: Level,
+    /// The level as it is for each sample.
+    samples: Vec<Level>,
     bytes: u8,
     /// The slices that it has are a third axis, not layers.
     is_solid: bool,
@@ -44,8 +45,19 @@ impl Surface {
 
     /// A level of an image.
     pub fn new(view: &View, level: u32, layers: [u32; 2]) -> Surface {
+        let count = match view.layout {
+            Layout::Gcn(surface) => surface.mode.samples,
+            _ => 1,
+        };
+        let of_sample = |sample: u32| {
+            let layout = match view.layout {
+                Layout::Gcn(surface) => Layout::Gcn(gcn::Surface { sample, ..surface }),
+                ref other => other.clone(),
+            };
+            View { layout, ..view.clone() }.level(level)
+        };
         Surface {
-            level: view.level(level),
+            samples: (0..count.max(1)).map(of_sample).collect(),
             bytes: view.format.bytes,
             is_solid: view.kind == Kind::D3,
             first_layer: layers[0],
@@ -53,21 +65,27 @@ impl Surface {
         }
     }
 
-    /// Where a pixel of a layer is; `None` if there is none.
-    fn address(&self, x: u32, y: u32, layer: u32) -> Option<u64> {
-        let [width, height, _] = self.level.size();
+    /// Samples of a pixel.
+    pub fn samples(&self) -> u32 {
+        self.samples.len() as u32
+    }
+
+    /// Where a sample of a pixel of a layer is; `None` if there is none.
+    fn address(&self, [x, y, layer, sample]: [u32; 4]) -> Option<u64> {
+        let level = self.samples.get(sample as usize)?;
+        let [width, height, _] = level.size();
         let layer = self.first_layer + layer;
         if x >= width || y >= height || layer > self.last_layer {
             return None;
         }
         let (slice, layer) = if self.is_solid { (layer, 0) } else { (0, layer) };
-        Some(self.level.address(x, y, slice, layer))
+        Some(level.address(x, y, slice, layer))
     }
 
-    /// The element of a pixel. Where there is no pixel it is 0.
-    pub fn load(&self, space: &AddressSpace, x: u32, y: u32, layer: u32) -> Result<[u8; 16], Denied> {
+    /// The element of a place: column, row, layer and sample. Where there is none it is 0.
+    pub fn load(&self, space: &AddressSpace, place: [u32; 4]) -> Result<[u8; 16], Denied> {
         let mut element = [0; 16];
-        let Some(address) = self.address(x, y, layer) else { return Ok(element) };
+        let Some(address) = self.address(place) else { return Ok(element) };
         let bytes = usize::from(self.bytes);
         for part in (0..bytes).step_by(8) {
             let count = (bytes - part).min(8);
@@ -78,15 +96,8 @@ impl Surface {
     }
 
     /// Replaces it.
-    pub fn store(
-        &self,
-        space: &AddressSpace,
-        x: u32,
-        y: u32,
-        layer: u32,
-        element: &[u8; 16],
-    ) -> Result<(), Denied> {
-        let Some(address) = self.address(x, y, layer) else { return Ok(()) };
+    pub fn store(&self, space: &AddressSpace, place: [u32; 4], element: &[u8; 16]) -> Result<(), Denied> {
+        let Some(address) = self.address(place) else { return Ok(()) };
         let bytes = usize::from(self.bytes);
         for part in (0..bytes).step_by(8) {
             let mut word = [0; 8];
@@ -144,14 +155,25 @@ impl ColorTarget {
         fields.iter().enumerate().filter(|(_, field)| field.bits != 0).fold(0, |mask, (n, _)| mask | 1 << n)
     }
 
-    /// Writes a colour: the bits of floats or integers.
-    pub fn write(
-        &self,
-        space: &AddressSpace,
-        [x, y, layer]: [u32; 3],
-        colors: [Texel; 2],
-    ) -> Result<(), Denied> {
-        let old = if self.reads() { self.surface.load(space, x, y, layer)? } else { [0; 16] };
+    /// The mean of all samples of a pixel; of integers the first sample.
+    pub fn mean(&self, space: &AddressSpace, [x, y, layer]: [u32; 3]) -> Result<Texel, Denied> {
+        let count = self.surface.samples();
+        let first = self.format.decode(&self.surface.load(space, [x, y, layer, 0])?, 0, 0);
+        if self.format.is_integer() || count == 1 {
+            return Ok(first);
+        }
+        let mut sum = first.map(f32::from_bits);
+        for sample in 1..count {
+            let element = self.surface.load(space, [x, y, layer, sample])?;
+            let texel = self.format.decode(&element, 0, 0);
+            sum.iter_mut().zip(texel).for_each(|(sum, part)| *sum += f32::from_bits(part));
+        }
+        Ok(sum.map(|sum| (sum / count as f32).to_bits()))
+    }
+
+    /// Writes a colour, the bits of floats or integers, to a place: column, row, layer and sample.
+    pub fn write(&self, space: &AddressSpace, place: [u32; 4], colors: [Texel; 2]) -> Result<(), Denied> {
+        let old = if self.reads() { self.surface.load(space, place)? } else { [0; 16] };
         let mut color = colors[0];
         if self.blend.enabled && !self.format.is_integer() {
             let was = self.format.decode(&old, 0, 0).map(f32::from_bits);
@@ -174,7 +196,7 @@ impl ColorTarget {
             let (new, was) = (u128::from_le_bytes(element), u128::from_le_bytes(old));
             element = (new & !kept | was & kept).to_le_bytes();
         }
-        self.surface.store(space, x, y, layer, &element)
+        self.surface.store(space, place, &element)
     }
 
     /// What components can be, if they have a range and are clamped to it.
@@ -259,15 +281,17 @@ fn surface(
     let word = |offset: u32| registers.at(first + offset);
     let (view_word, attributes) = (word(0xc), word(0x14));
     let layers = [view_word & 0x7ff, view_word >> 13 & 0x7ff];
-    if attributes >> 12 & 7 != 0 {
-        return Err(Refused("several samples a pixel"));
-    }
+    // NUM_FRAGMENTS: samples that are stored.
+    let samples = 1 << (attributes >> 15 & 3);
     if chip.generation < 9 {
         let pitch = ((word(4) & 0x7ff) + 1) * 8;
         let slice = u64::from((word(8) & 0x3f_ffff) + 1) * 64;
         let address = u64::from(word(0)) << 8;
-        let mode = tile_mode(chip, attributes & 31, format.bytes);
+        let mode = tile_mode(chip, attributes & 31, format.bytes, samples);
         return Ok(Surface::old(address, mode, pitch, slice, format, layers));
+    }
+    if samples > 1 {
+        return Err(Refused("several samples a pixel on gfx9"));
     }
     let address = u64::from(word(0)) << 8 | u64::from(word(4) & 0xff) << 40;
     let sizes = word(8);
@@ -282,6 +306,11 @@ fn surface(
     Ok(Surface::new(&view(kind, size, format, layout, address), view_word >> 24 & 15, layers))
 }
 
+/// Whether a draw makes one sample of several: the second target gets the means of the first.
+pub(super) fn is_resolve(registers: Registers<'_>) -> bool {
+    registers.at(0x28808) >> 4 & 7 == 3
+}
+
 /// The targets that a draw writes.
 ///
 /// # Errors
@@ -291,16 +320,18 @@ pub(super) fn targets(chip: &Chip, registers: Registers<'_>) -> Result<Vec<Color
     match control >> 4 & 7 {
         // Off.
         0 => return Ok(Vec::new()),
-        1 => {}
+        // Drawing, and resolving of the first target to the second.
+        1 | 3 => {}
         // Elimination of fast clears and decompression: nothing is compressed here.
         2 | 5 | 6 => return Ok(Vec::new()),
-        _ => return Err(Refused("resolves of several samples without a program")),
+        _ => return Err(Refused("a mode of colours")),
     }
+    let resolves = is_resolve(registers);
     let (masks, shader) = (registers.at(0x28238), registers.at(0x2823c));
     let mut targets = Vec::new();
     let mut export = 0;
     for number in 0..8 {
-        let by_shader = shader >> (4 * number) & 15;
+        let by_shader = if resolves && number < 2 { 15 } else { shader >> (4 * number) & 15 };
         if by_shader == 0 {
             continue;
         }
@@ -308,7 +339,7 @@ pub(super) fn targets(chip: &Chip, registers: Registers<'_>) -> Result<Vec<Color
         export += 1;
         let first = FIRST + STEP * number;
         let info = registers.at(first + 0x10);
-        let mask = masks >> (4 * number) & by_shader;
+        let mask = if resolves { 15 } else { masks >> (4 * number) & by_shader };
         if mask == 0 || info >> 2 & 31 == 0 {
             continue;
         }

@@ -2,6 +2,7 @@
 
 use super::launch::{Stage, run};
 use super::state::State;
+use super::stream::Streamed;
 use super::{Around, Problem};
 use warpjit_runtime::stage::{
     Batch, ExportTarget, InputPlace, OutputPlace, Per, Rows, RowsMut, StageInput, StageInterface,
@@ -46,38 +47,59 @@ fn words(exports: &[Vec<u32>], export: u32, vertex: u32) -> [u32; 4] {
     words.map_or([0; 4], |words| [words[0], words[1], words[2], words[3]])
 }
 
-/// Runs the vertex program.
+impl Vertex {
+    /// The registers that vertices start with.
+    pub fn columns(vertices: &[Vertex]) -> [Vec<u32>; 4] {
+        [
+            vertices.iter().map(|vertex| vertex.number).collect(),
+            vertices.iter().map(|vertex| vertex.instance).collect(),
+            vertices.iter().map(|vertex| vertex.primitive).collect(),
+            vertices.iter().map(|vertex| vertex.instance).collect(),
+        ]
+    }
+}
+
+/// Runs the vertex program. `columns` has the registers of vertices. `streamed`: what of them is written to buffers.
 ///
 /// # Errors
 /// What keeps it from running, or its fault.
-pub(super) fn shade(around: &Around<'_>, state: &State, vertices: &[Vertex]) -> Result<Exports, Problem> {
+pub(super) fn shade(
+    around: &Around<'_>,
+    state: &State,
+    columns: &[Vec<u32>],
+    streamed: Option<Streamed>,
+) -> Result<Exports, Problem> {
     // VGPR_COMP_CNT: how many registers there are behind the first. All launches have at least four.
-    let registers = (state.vertex.rsrc1 >> 24 & 3) + 1;
-    let columns: [Vec<u32>; 4] = [
-        vertices.iter().map(|vertex| vertex.number).collect(),
-        vertices.iter().map(|vertex| vertex.instance).collect(),
-        vertices.iter().map(|vertex| vertex.primitive).collect(),
-        vertices.iter().map(|vertex| vertex.instance).collect(),
-    ];
+    let registers = ((state.vertex.rsrc1 >> 24 & 3) as usize + 1).min(columns.len());
+    let count = columns[0].len();
     let output = |target| StageOutput { place: OutputPlace::Export(target, false), words: 4 };
     let positions = (0..state.exports.positions).map(|n| output(ExportTarget::Pos(n)));
     let parameters = (0..state.exports.parameters).map(|n| output(ExportTarget::Param(n)));
     let interface = StageInterface {
         stage: warpjit_runtime::stage::Stage::Vertex,
-        inputs: (0..registers)
+        inputs: (0..registers as u32)
             .map(|n| StageInput { place: InputPlace::Register(n), words: 1, per: Per::Vertex })
             .collect(),
         outputs: positions.chain(parameters).collect(),
         ..StageInterface::default()
     };
-    let make = |count: u32| vec![vec![0; 4 * vertices.len()]; count as usize];
+    let make = |exports: u32| vec![vec![0; 4 * count]; exports as usize];
     let mut exports =
         Exports { positions: make(state.exports.positions), parameters: make(state.exports.parameters) };
-    let mut batch = Batch::new(Work::Vertices(vertices.len() as u32));
-    batch.inputs = columns[..registers as usize].iter().map(|column| Rows::from(&column[..])).collect();
-    let all = exports.positions.iter_mut().chain(&mut exports.parameters);
-    batch.outputs = all.map(|rows| RowsMut::from(&mut rows[..])).collect();
-    let stage = Stage { name: "vertex", code: &state.vertex, border_colors: state.border_colors };
-    run(around, &stage, interface, &mut batch)?;
+    // Waves that write to buffers start with different registers.
+    let each = if streamed.is_some() { 64 } else { count.max(1) };
+    for first in (0..count).step_by(each) {
+        let end = count.min(first + each);
+        let code = match streamed {
+            Some(streamed) => &state.vertex.with(around.card.chip(), &streamed.registers(first as u32))?,
+            None => &state.vertex,
+        };
+        let mut batch = Batch::new(Work::Vertices((end - first) as u32));
+        batch.inputs = columns[..registers].iter().map(|column| Rows::from(&column[first..end])).collect();
+        let all = exports.positions.iter_mut().chain(&mut exports.parameters);
+        batch.outputs = all.map(|rows| RowsMut::from(&mut rows[4 * first..4 * end])).collect();
+        let stage = Stage { name: "vertex", code, shared: None, border_colors: state.border_colors };
+        run(around, &stage, interface.clone(), &mut batch)?;
+    }
     Ok(exports)
 }

@@ -1,7 +1,7 @@
 //! Packets that draw.
 
 use super::{PROGRAMS, Processor, Stop};
-use crate::draw::{Around, Call, Problem, Registers, draw};
+use crate::draw::{Around, Call, Problem, Registers, Streams, draw};
 use crate::pm4::Packet;
 
 /// Most vertices of a draw: more than any program draws at a time.
@@ -19,6 +19,8 @@ pub(super) struct DrawSettings {
     pub index_count: u32,
     /// NUM_INSTANCES.
     pub instances: u32,
+    /// Stream output.
+    pub streams: Streams,
 }
 
 impl Processor {
@@ -136,11 +138,27 @@ impl Processor {
         self.draw(&Call { vertices, instances })
     }
 
+    /// STRMOUT_BUFFER_UPDATE: stores how full a buffer of stream output is, or sets it. In memory it is in bytes.
+    pub(super) fn update_stream(&mut self, packet: &Packet<'_>) -> Result<(), Stop> {
+        let control = packet.word(0)?;
+        let number = (control >> 8 & 3) as usize;
+        if control & 1 != 0 {
+            let filled = self.draws.streams.filled[number].wrapping_mul(4);
+            self.store(packet.address(1)? & !3, 4, filled.into())?;
+        }
+        match control >> 1 & 3 {
+            0 => self.draws.streams.filled[number] = packet.word(3)?,
+            2 => self.draws.streams.filled[number] = self.load(packet.address(3)? & !3, 4)? as u32 / 4,
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn draw(&mut self, call: &Call) -> Result<(), Stop> {
         let around = Around { card: &self.card, space: &self.space };
-        let mut counts = self.drawn;
-        let result = draw(&around, Registers(&self.registers), call, &mut counts);
-        self.drawn = counts;
+        let (mut counts, mut streams) = (self.drawn, self.draws.streams);
+        let result = draw(&around, Registers(&self.registers), call, &mut counts, &mut streams);
+        (self.drawn, self.draws.streams) = (counts, streams);
         let is_done = !matches!(result, Err(Problem::Refused(_)));
         self.card.reporter.count_draw(is_done, call.vertices.len(), call.instances);
         match result {

@@ -25,14 +25,14 @@ impl Processor {
             }
             2 => {
                 let drawn = self.drawn;
-                // Of geometry and tessellation programs there are none.
+                // Of tessellation programs there are none.
                 let statistics = [
                     drawn.pixel_invocations,
                     drawn.drawn,
-                    drawn.primitives,
+                    drawn.needed,
                     drawn.vertex_invocations,
-                    0,
-                    0,
+                    drawn.geometry_invocations,
+                    drawn.geometry_primitives,
                     drawn.primitives,
                     drawn.vertices,
                     0,
@@ -43,10 +43,10 @@ impl Processor {
                     self.store(address + 8 * number, 8, value)?;
                 }
             }
-            // Stream output: primitives needed and written.
+            // Stream output: all primitives, and those that were written.
             3 => {
-                for number in 0..2 {
-                    self.store(address + 8 * number, 8, VALID)?;
+                for (number, count) in (0..).zip([self.drawn.needed, self.drawn.written]) {
+                    self.store(address + 8 * number, 8, VALID | count)?;
                 }
             }
             _ => {}

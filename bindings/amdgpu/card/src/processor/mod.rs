@@ -23,6 +23,10 @@ const PROGRAMS: u32 = 0x2c00;
 const CONTEXT: u32 = 0xa000;
 const USER_CONFIG: u32 = 0xc000;
 
+/// On gfx9: user data that all stages of graphics get, and where they have it.
+const COMMON: u32 = 0xb530 / 4;
+const USER_DATA: [u32; 4] = [0xb030 / 4, 0xb130 / 4, 0xb330 / 4, 0xb430 / 4];
+
 /// Most buffers that one submission may go through, and most words of them: more than any driver sends, so that endless chains end.
 const MOST_BUFFERS: u32 = 1 << 16;
 /// See [`MOST_BUFFERS`].
@@ -236,9 +240,7 @@ impl Processor {
             op::INDEX_BUFFER_SIZE => self.draws.index_count = packet.word(0)?,
             op::NUM_INSTANCES => self.draws.instances = packet.word(0)?,
             op::CLEAR_STATE => self.clear_context(),
-            op::STRMOUT_BUFFER_UPDATE => {
-                self.card.reporter.once("stream output is not done: its buffers stay as they are");
-            }
+            op::STRMOUT_BUFFER_UPDATE => self.update_stream(packet)?,
             // Caches and contexts.
             op::NOP | op::SET_BASE | op::OCCLUSION_QUERY | op::CONTEXT_CONTROL | op::PFP_SYNC_ME => {}
             other => {
@@ -250,9 +252,14 @@ impl Processor {
 
     fn set(&mut self, base: u32, packet: &Packet<'_>) -> Result<(), Stop> {
         let first = base + (packet.word(0)? & 0xffff);
+        let nine = self.card.chip().generation >= 9;
         for (at, value) in (first..).zip(&packet.body[1..]) {
             if let Some(register) = self.registers.get_mut(at as usize) {
                 *register = *value;
+            }
+            // User data of all stages of graphics.
+            if nine && base == PROGRAMS && (COMMON..COMMON + 32).contains(&at) {
+                USER_DATA.iter().for_each(|first| self.registers[(first + at - COMMON) as usize] = *value);
             }
         }
         Ok(())
