@@ -1,7 +1,7 @@
 //! Modifiers that one operation has, or a few: the words of the listing that select among sub-operations of textures, surfaces,
 //! graphics, cache and debug instructions.
 //!
-//! Each kind of modifier is a type, and [`Modifier`] is any of them. Which kinds an operation has says [`Modifier::of`]. A word of the
+//! Each kind of modifier is a type, and [`Modifier`] is any of them. `Modifier::of` says which kinds an operation has. A word of the
 //! table that none of them knows fails the decoder's test `every_word_means_something`.
 
 use super::Op;
