@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use warpjit_frontend::gcn;
-use warpjit_runtime::{Fault, Memory};
+use warpjit_runtime::{Fault, FaultKind, Memory};
 
 /// A fault in one line: kernel, place, instruction, who, and what he did. `chip`: its name.
 pub fn describe(chip: &str, memory: &Memory, kernel: &str, fault: &Fault) -> String {
@@ -19,8 +19,12 @@ pub fn describe(chip: &str, memory: &Memory, kernel: &str, fault: &Fault) -> Str
         let _ = write!(line, ": {reason}");
     }
     if let Some(address) = fault.address {
-        let what = if fault.store { "store to" } else { "load from" };
-        let _ = write!(line, ": {what} {} {address:#x}", fault.space.as_deref().unwrap_or("memory"));
+        let space = fault.space.as_deref().unwrap_or("memory");
+        let _ = match (fault.kind, fault.store) {
+            (FaultKind::Illegal, _) => write!(line, ": jump to {address:#x}"),
+            (_, true) => write!(line, ": store to {space} {address:#x}"),
+            (_, false) => write!(line, ": load from {space} {address:#x}"),
+        };
     }
     line
 }

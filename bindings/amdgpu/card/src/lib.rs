@@ -48,8 +48,9 @@ pub use uapi::User;
 use chip::Chip;
 use report::Reporter;
 use settings::Settings;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use warpjit_runtime::{Config, Engine, Error, ProgramCache};
 
 /// A card. Several files may have it open; each has memory of its own.
@@ -58,6 +59,8 @@ pub struct Card {
     pub(crate) model: warpjit_runtime::Chip,
     pub(crate) reporter: Reporter,
     pub(crate) programs: ProgramCache,
+    /// Where computed jumps of programs of stages were seen to lead, by the program's address.
+    pub(crate) jumps: Mutex<HashMap<u64, Vec<u64>>>,
     /// Made for the first dispatch: programs that only look for cards need no threads.
     engine: OnceLock<Result<Engine, Error>>,
     records: AtomicU64,
@@ -70,6 +73,7 @@ impl Card {
             model: settings.chip.model(),
             reporter: Reporter::new(&settings),
             programs: ProgramCache::default(),
+            jumps: Mutex::default(),
             engine: OnceLock::new(),
             records: AtomicU64::new(0),
             settings,

@@ -3,8 +3,9 @@
 use super::state::Code;
 use super::{Around, Problem, Refused};
 use crate::execute::describe;
+use crate::fence::lock;
 use warpjit_runtime::stage::{Batch, StageInterface};
-use warpjit_runtime::{Isa, Launch, ProgramOptions, TextureTables};
+use warpjit_runtime::{FaultKind, Isa, Launch, ProgramOptions, TextureTables};
 
 /// A program, and what it runs with.
 pub(super) struct Stage<'a> {
@@ -14,6 +15,9 @@ pub(super) struct Stage<'a> {
     pub shared: Option<u32>,
     pub border_colors: Option<u64>,
 }
+
+/// Most places that computed jumps of a program lead to.
+const MOST_TARGETS: usize = 16;
 
 /// Runs it. What goes wrong is said on standard error.
 ///
@@ -41,7 +45,6 @@ pub(super) fn run(
         card.reporter.say(&format!("the {name} program at {:#x} cannot be run: {error}", code.address));
         Problem::Failed
     };
-    let program = card.programs.get(memory, code.address, &options).map_err(|error| cannot(&error))?;
     let chip = card.chip();
     let old = chip.generation < 9;
     let launch = Launch::default().user_data(code.user_data.clone()).textures(TextureTables {
@@ -53,17 +56,34 @@ pub(super) fn run(
     });
     let launch = launch.cancel(Some(around.space.ended().clone()));
     let engine = card.engine().map_err(|error| cannot(&error))?;
-    let report = engine.run_stage(&program, memory, &launch, batch).map_err(|error| cannot(&error))?;
-    if let Some(reason) = &report.stats.not_compiled {
-        card.reporter.once(&format!("some code is interpreted: {reason}"));
-    }
-    match &report.fault {
-        None if report.cancelled => Err(Problem::Failed),
-        None => Ok(()),
-        Some(fault) => {
-            let what = describe(card, memory, &program, fault);
-            card.reporter.say(&format!("{name} program: {what}"));
-            Err(Problem::Failed)
+    loop {
+        let known = lock(&card.jumps).get(&code.address).cloned().unwrap_or_default();
+        let found = card.programs.get(memory, code.address, &options.clone().jump_targets(known.clone()));
+        let program = match found {
+            // Other code is there now.
+            Err(_) if !known.is_empty() => {
+                lock(&card.jumps).remove(&code.address);
+                continue;
+            }
+            found => found.map_err(|error| cannot(&error))?,
+        };
+        let report = engine.run_stage(&program, memory, &launch, batch).map_err(|error| cannot(&error))?;
+        if let Some(reason) = &report.stats.not_compiled {
+            card.reporter.once(&format!("some code is interpreted: {reason}"));
         }
+        let fault = match &report.fault {
+            None if report.cancelled => return Err(Problem::Failed),
+            None => return Ok(()),
+            Some(fault) => fault,
+        };
+        // RADV's programs of vertices may begin with a part that fetches, and jumps to an address in memory. Nothing has been written then.
+        let target = fault.address.filter(|_| fault.kind == FaultKind::Illegal);
+        if let Some(target) = target.filter(|target| known.len() < MOST_TARGETS && !known.contains(target)) {
+            lock(&card.jumps).entry(code.address).or_default().push(target);
+            continue;
+        }
+        let what = describe(card, memory, &program, fault);
+        card.reporter.say(&format!("{name} program: {what}"));
+        return Err(Problem::Failed);
     }
 }

@@ -342,6 +342,32 @@ fn stream_output() {
     assert_eq!(card.get(DATA + 0x2_0000), 36);
 }
 
+/// A vertex program whose first part jumps to the second, whose address is in memory.
+#[test]
+fn programs_in_two_parts() {
+    const FIRST: &str = "
+        s_load_dwordx2 s[4:5], s[0:1], 0x0
+        s_waitcnt lgkmcnt(0)
+        s_setpc_b64 s[4:5]
+    ";
+    let mut card = card("polaris10", RECTANGLES);
+    let (second, place) = (CODE + 0x800, DATA + 0x3_0000);
+    for (at, source) in [(CODE, FIRST), (second, VERTEX)] {
+        let code = card.processor.card.model.target().assemble(source, Stage::Compute).unwrap();
+        card.space.memory().write(at, &code).unwrap();
+    }
+    card.put(place, &[low(second), 0]);
+    set(&mut card, 0xb12c, &[2 << 1, low(place), 0]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.run();
+    assert_eq!(drawn(&card).len() as u32, SIZE * SIZE);
+    assert_eq!(pixel(&card, 0, 0), [-0.9375, -0.9375, 0.5, 1.0]);
+    // Where no code is it goes wrong.
+    card.put(place, &[0x77_0000, 0]);
+    card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
+    card.error();
+}
+
 #[test]
 fn user_data_of_all_stages() {
     for (name, wanted) in [("vega10", 7), ("polaris10", 0)] {
