@@ -94,8 +94,8 @@ words = [0x00026000, {sampler:#x}, 0x00f00000, 0x0, 0x0, 0x0, 0x0, 0x0]
 """
 
 
-def main():
-    folder, warpjit = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+def prepare(folder, warpjit):
+    """Writes them all."""
     folder.mkdir(parents=True, exist_ok=True)
     dice = random.Random(1)
     # Halves and floats below 1 whichever bytes are read, and no NaN; all levels of the largest format.
@@ -120,4 +120,5 @@ def main():
         write(f"{form}-fetch", "fetch", header, FILTERS["nearest"], 0.99)
 
 
-main()
+if __name__ == "__main__":
+    prepare(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve())

@@ -211,6 +211,105 @@ fn stages_access_devices() {
 }
 
 #[test]
+fn each_warp_has_the_inputs_that_the_one_before_has_overwritten() {
+    for how in ["not at all", "at a constant address", "at one that is loaded"] {
+        let interface = StageInterface {
+            stage: Stage::Vertex,
+            inputs: vec![input(0x10, 1, Per::Launch)],
+            outputs: vec![output(OutputPlace::Address(0x70), 3)],
+            ..StageInterface::default()
+        };
+        let layout =
+            StageLayout { inputs: vec![area(0x60)], outputs: vec![left(0x80)], ..StageLayout::default() };
+        let mut body = Body::new();
+        let (given, nothing) = (body.load(0x60), body.load(0x64));
+        let twice = body.add(given, given);
+        // No input, so that it begins as 0.
+        body.store(0x80, given).store(0x84, nothing).store(0x88, twice).store(0x64, twice);
+        match how {
+            "not at all" => {}
+            "at a constant address" => {
+                body.store(0x60, twice);
+            }
+            _ => body.text += &format!("    store.u32 local[v{nothing} + 0x60], v{twice} align 4\n"),
+        }
+        let program = stage(interface, layout, &body.end());
+        let got = on_all(|engine| {
+            let mut out = vec![7_u32; 99 * 3];
+            let mut batch = Batch {
+                inputs: vec![Rows::from(&[1000_u32][..])],
+                outputs: vec![RowsMut::from(&mut out[..])],
+                ..Batch::new(Work::Vertices(99))
+            };
+            assert_eq!(run(engine, &program, &mut batch).stats.blocks, 4);
+            drop(batch);
+            out
+        });
+        assert_eq!(got, [1000, 0, 2000].repeat(99), "overwritten {how}");
+    }
+}
+
+#[test]
+fn rows_of_many_words_come_out_of_whole_and_partial_warps() {
+    let interface = StageInterface {
+        stage: Stage::Vertex,
+        inputs: vec![input(0x10, 5, Per::Vertex)],
+        outputs: vec![output(OutputPlace::Address(0x70), 5)],
+        ..StageInterface::default()
+    };
+    let layout =
+        StageLayout { inputs: vec![area(0x60)], outputs: vec![left(0x80)], ..StageLayout::default() };
+    let mut body = Body::new();
+    for word in 0..5 {
+        body.copy(0x60 + 4 * word, 0x80 + 4 * word);
+    }
+    let program = stage(interface, layout, &body.end());
+    let words: Vec<u32> = (0..99 * 5).collect();
+    let got = on_all(|engine| {
+        let mut out = vec![7_u32; 100 * 5];
+        let mut batch = Batch {
+            inputs: vec![Rows::from(&words[..])],
+            outputs: vec![RowsMut::from(&mut out[..])],
+            ..Batch::new(Work::Vertices(99))
+        };
+        run(engine, &program, &mut batch);
+        drop(batch);
+        out
+    });
+    assert_eq!(got, [&words[..], &[7; 5]].concat());
+}
+
+#[test]
+fn planes_are_those_of_each_quads_primitive_from_warp_to_warp() {
+    // Whole warps of one primitive one behind the other, a mixed one, another primitive's, and a shorter warp of the first one.
+    let primitives = [[0; 8], [0; 8], [0, 0, 1, 1, 0, 1, 0, 1], [1; 8], [1; 8], [0; 8]];
+    let quad = |(n, &primitive): (usize, &u32)| Quad { x: 2 * n as u32, y: 2, primitive, mask: 15 };
+    let quads: Vec<Quad> =
+        primitives.as_flattened()[..43].iter().enumerate().map(|(n, p)| quad((n, p))).collect();
+    let words = vec![0; quads.len() * 4];
+    for lanes in [32, 64] {
+        let program = pixels(lanes);
+        let got = on_all(|engine| {
+            let mut colour = vec![7; quads.len() * 24];
+            let mut covered = vec![7; quads.len() * 4];
+            let mut batch = pixel_batch(Work::Quads(&quads), &PLANES, &PRIMITIVES, &words);
+            batch.outputs = vec![RowsMut::from(&mut colour[..]), RowsMut::from(&mut covered[..])];
+            run(engine, &program, &mut batch);
+            drop(batch);
+            colour
+        });
+        for (row, got) in got.chunks_exact(6).enumerate() {
+            let (quad, lane) = (quads[row / 4], row as u32 & 3);
+            let mut want = pixel_row(quad.x + (lane & 1), quad.y + (lane >> 1), quad.primitive, 0);
+            if lanes == 64 {
+                want[2] = 7;
+            }
+            assert_eq!(got, want, "row {row} of warps of {lanes}");
+        }
+    }
+}
+
+#[test]
 fn a_batch_is_used_again_and_may_be_empty() {
     let program = vertices();
     let engine = support::engine(Tier::Jit, 1);

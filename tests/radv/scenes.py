@@ -170,6 +170,22 @@ def plane(frag, two=True, vert="plane.vert", first=None, second=None, **more):
     return Scene(vert, frag, attributes=used, stride=48, vertices=vertices, indices=np.array([0, 1, 2, 0, 2, 3, 4, 5, 6]), defines=("TWO",) if two else (), **more)
 
 
+def grid(side=9):
+    """A ground that recedes: place in the grid, and texture coordinates."""
+    vertices, indices = b"", []
+    for row in range(side):
+        for column in range(side):
+            u, v = column / (side - 1), row / (side - 1)
+            w = 1 + 1.5 * v
+            x, y = (2 * u - 1) * (0.95 + 0.4 * v), 0.85 - 1.3 * v
+            vertices += struct.pack("<12f", x * w, y * w, (0.2 + 0.5 * v) * w, w, column * 2 + 1, row * 2 + 1, u, v, 0, 0, 0, 0)
+    for row in range(side - 1):
+        for column in range(side - 1):
+            at = row * side + column
+            indices += [at, at + 1, at + side + 1, at, at + side + 1, at + side]
+    return vertices, np.array(indices)
+
+
 def attributes_of_all_formats():
     rng = np.random.default_rng(3)
     rows = []
@@ -216,6 +232,7 @@ def scenes():
     table = np.linspace(-1, 1, 64).astype("<f4").tobytes()
     both = lambda **how: [BYTES(**how), FLOATS(**how)]
     tight = dict(type="f32", max_abs=4e-5)
+    ground = grid()
     all_scenes = {
         "cube": mesh("cube.frag", cube(), 2, uniforms={0: scene_block(0.5, 0.7, 4.2, repeat=1.5)}, textures={1: (mips, trilinear)},
                      push=struct.pack("<8f", 0.4, 0.5, -0.77, 0.8, 0.2, 0.25, 0.3, 0), targets=[BYTES()]),
@@ -275,6 +292,16 @@ def scenes():
                      storage={3: bytes(72)}, targets=[FLOATS(**tight)]),
         "branches": plane("branches.frag", uniforms={0: table}, textures={1: (rgba8(levels=1), Sampler(1, 1, 0))}, push=struct.pack("<if", 9, 0.25), targets=[FLOATS()]),
         "arithmetic": plane("halves.frag", targets=[FLOATS(**tight), UINTS(), FLOATS(type="f32", max_abs=1e-3)]),
+        # The driver takes the amount of the largest coordinate's change for the change: where that one falls, its level is another than
+        # lavapipe's, so changes are small.
+        "reflect": mesh("reflect.frag", cube(), 2, uniforms={0: scene_block(0.75, 0.7, 4.2)}, textures={1: (cube_sides, Sampler(wrap=(2, 2, 2))), 2: (directions(16, 5, 2), Sampler(wrap=(2, 2, 2)))},
+                     push=struct.pack("<8f", 0.5, 0.4, -4.2, 0, 0.7, 3.0, 0, 0), targets=[BYTES(type="f32", max_abs=0.04), FLOATS(type="f32", max_abs=0.06)]),
+        "parallax": mesh("parallax.frag", cube(), 2, uniforms={0: scene_block(0.4, -0.6, 4.1)}, defines=("TANGENT",),
+                     textures={1: (mips, trilinear), 2: (Image(1, 9, (64, 64, 1), [unorm8(wave(64 >> n, 64 >> n, turns=1.0)[..., :1])[None] for n in range(7)]), trilinear)},
+                     push=struct.pack("<8f", 0.3, 0.2, -4.1, 0, 0.2, 6, 17, 0), targets=[BYTES(type="f32", max_abs=0.04), FLOATS(type="f32", max_abs=0.06)]),
+        "terrain": Scene("terrain.vert", "terrain.frag", attributes=PLANE[:2], stride=48, vertices=ground[0], indices=ground[1],
+                     textures={1: (one(wave(19, 19)[None, ..., :1].astype("<f4"), 100), nearest), 2: (rgba8(32, 6, 5, 5), trilinear), 3: (depth_map(16, 12, 6), Sampler(0, 0, 0, (2, 2, 2), compare=1))},
+                     targets=[FLOATS(type="f32", max_abs=0.06), UINTS()]),
         "formats": Scene("formats.vert", "formats.frag", attributes=fmts, stride=stride, vertices=formats, indices=np.arange(9), instances=2,
                      push=struct.pack("<4f2i", 0.8, 0.9, 0.05, -0.03, -3, 11), targets=[Target((109, 16), type="f32", max_abs=0.02), INTS(), UINTS()]),
         "sample": Scene(comp="sample.comp", groups=(4, 4, 1), block=(8, 8, 1), storage={0: bytes(16 * 32 * 32)}, how={0: dict(type="f32", max_abs=0.06)},

@@ -2,7 +2,7 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{Block, Function, Opcode, Space, Value};
+use warpjit_ir::{Block, Function, MemAccess, Opcode, Space, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
@@ -373,6 +373,9 @@ impl Lower<'_> {
         }
         let mem = x.mem;
         let parts = self.address_parts(x);
+        if self.options.open_loads && x.value.is_none() {
+            return Ok(self.open_lanes(x, &parts));
+        }
         let guard = self.guard(x.guard)?;
         self.note_addresses(&parts);
         let guarded = self.note_guard(x.guard)?;
@@ -411,6 +414,71 @@ impl Lower<'_> {
             }
         }
         Ok(loaded)
+    }
+
+    /// Loads of all lanes, whose addresses are all good ([`crate::Options::open_loads`]): no lane is left out, and none is noted.
+    fn open_lanes(&mut self, x: &Access<'_>, parts: &[R]) -> Vec<R> {
+        let mem = x.mem;
+        let base = self.base(mem.space);
+        let all = self.a.k_const(true);
+        let mut loaded = Vec::new();
+        for (g, &index) in parts.iter().enumerate().take(self.groups) {
+            let site =
+                self.site(x.data, TrapLane::Gather { first: 16 * g as u8, wide: false, guarded: false });
+            match mem.bytes {
+                8 => loaded.extend(self.double_words(base, index, site)),
+                4 if self.one_by_one => loaded.push(self.loads32(base, index, site)),
+                // Addresses are below 2^31.
+                4 => loaded.push(self.gather32(base, index, all, 0, site)),
+                _ => loaded.push(self.parts_of_words(base, index, mem, site)),
+            }
+        }
+        loaded
+    }
+
+    /// Sixteen double words at unsigned 32-bit distances from `base`, one load after the other.
+    fn double_words(&mut self, base: R, index: R, site: Option<u32>) -> [R; 2] {
+        [0u8, 2].map(|half| {
+            let pairs = [half, half + 1].map(|quarter| {
+                let places = self.four_places(index, quarter);
+                [0, 2].map(|n| {
+                    let with = With { site, ..With::default() };
+                    let first = self.a.zmm();
+                    let place = A::Mem(Mem::indexed(base, places[n], 1, 0));
+                    self.a.put(Code::EVEX_Vmovq_xmm_rm64, &[A::Def(first, Size::X), place], with);
+                    let d = self.a.zmm();
+                    let place = A::Mem(Mem::indexed(base, places[n + 1], 1, 0));
+                    let args = [A::Def(d, Size::X), A::Use(first, Size::X), place, A::I8(1)];
+                    self.a.put(Code::EVEX_Vpinsrq_xmm_xmm_rm64_imm8, &args, with);
+                    d
+                })
+            });
+            self.quarters_as_one([pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]])
+        })
+    }
+
+    /// Sixteen bytes or halves of words at unsigned 32-bit distances from `base`, extended, one load after the other.
+    fn parts_of_words(&mut self, base: R, index: R, mem: MemAccess, site: Option<u32>) -> R {
+        let (code, size) = Self::load_code(mem);
+        let quarters = [0u8, 1, 2, 3].map(|quarter| {
+            let places = self.four_places(index, quarter);
+            let [a, b, c, d] =
+                places.map(|place| self.a.gload(code, Mem::indexed(base, place, 1, 0), size, site));
+            let mut words = self.a.zmm();
+            self.a.put(
+                Code::EVEX_Vmovd_xmm_rm32,
+                &[A::Def(words, Size::X), A::Use(a, Size::D)],
+                With::default(),
+            );
+            for (n, word) in (1..).zip([b, c, d]) {
+                let next = self.a.zmm();
+                let args = [A::Def(next, Size::X), A::Use(words, Size::X), A::Use(word, Size::D), A::I8(n)];
+                self.a.put(Code::EVEX_Vpinsrd_xmm_xmm_rm32_imm8, &args, With::default());
+                words = next;
+            }
+            words
+        });
+        self.quarters_as_one(quarters)
     }
 
     /// Words moved down by as many bytes as the low two bits of addresses say.

@@ -1,6 +1,6 @@
 //! Nanoseconds a sample: the general engine of textures, and generated code, on one thread.
 //!
-//! `cargo run --release -p warpjit-benches --bin samplers [--host avx2|sse41|native] [--groups 1|2|4]`
+//! `cargo run --release -p warpjit-benches --bin samplers [--host avx2|sse41|native] [--groups 1|2|4|8]`
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,7 +61,7 @@ fn main() {
         Some("sse41") => HostLevel::Sse41,
         _ => HostLevel::Native,
     };
-    let groups = after("--groups").and_then(|n| n.parse().ok()).unwrap_or(2);
+    let groups = after("--groups").and_then(|n| n.parse().ok());
     let pitch = |format: &Format| {
         let pitch = u64::from(SIZE) * u64::from(format.bytes);
         Layout::Pitch { pitch, layer: pitch * u64::from(SIZE) }

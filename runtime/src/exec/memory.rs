@@ -80,6 +80,8 @@ pub struct Local {
     bytes: CacheAligned<u8>,
     lanes: usize,
     size: usize,
+    /// For each input of a graphics stage: the row whose words it has in all lanes, and how many lanes have them, if it is one.
+    held: Vec<Option<(usize, usize)>>,
 }
 
 impl Local {
@@ -88,7 +90,7 @@ impl Local {
         let size = if used { plan.local_bytes as usize } else { 0 };
         let lanes = plan.lanes as usize;
         let bytes = size.next_multiple_of(4) * lanes + SLACK_BYTES;
-        Local { bytes: CacheAligned::new(bytes, 0, LINE_BYTES), lanes, size }
+        Local { bytes: CacheAligned::new(bytes, 0, LINE_BYTES), lanes, size, held: Vec::new() }
     }
 
     /// Makes all of it zero.
@@ -101,9 +103,9 @@ impl Local {
         self.bytes.as_chunks().0
     }
 
-    /// The same, to write them.
-    pub fn words_mut(&mut self) -> &mut [Word] {
-        self.bytes.as_chunks_mut().0
+    /// The same, to write them, and what the inputs of a stage hold.
+    pub fn stage_words(&mut self) -> (&mut [Word], &mut Vec<Option<(usize, usize)>>) {
+        (self.bytes.as_chunks_mut().0, &mut self.held)
     }
 
     /// All words as bytes, without the slack.

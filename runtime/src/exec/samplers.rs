@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warpjit_backend::{self as backend, Context, FloatEnv, Options, TablePointer, Target};
+use warpjit_backend::{self as backend, Context, FloatEnv, Generator, Options, TablePointer, Target};
 use warpjit_frontend::sampling::{Data, Generated, StateKey, generate};
 use warpjit_ir::device::ServeAt;
 use warpjit_ir::passes::{dce, fold, gvn, pipeline};
@@ -21,8 +21,10 @@ use crate::fork::{Mutex, Section};
 use crate::vm::{self, Code, CodeMemory, FloatMode};
 use crate::{Config, HostLevel, Memory, Tier};
 
-/// Vectors of four lanes that code computes side by side.
+/// Vectors of four lanes that code computes side by side, with vectors of 128 bits.
 const GROUPS: u8 = 2;
+/// The same with vectors of 512 bits, each of which holds four of them.
+const WIDE_GROUPS: u8 = 4;
 /// Stack that code may use.
 const STACK_BYTES: u32 = 1 << 14;
 /// [`Samplers::patience`] where not all is to be compiled.
@@ -47,13 +49,17 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Compiles the code of a state, with so many vectors of four lanes side by side; `None` if that is impossible.
-    pub fn new(key: &StateKey, level: HostLevel, groups: u8) -> Option<Sampler> {
+    /// Compiles the code of a state; `None` if that is impossible. `groups`: the groups of four lanes that it computes side by side, the
+    /// fitting number if none is given; which generator makes the code follows from it as for launches.
+    pub fn new(key: &StateKey, level: HostLevel, groups: Option<u8>) -> Option<Sampler> {
         let target = Target::host(level.into()).ok()?;
+        let generator = Generator::of_host(level.into(), groups, false, false).on(&target);
+        let fitting = if generator.knows_vectors() { WIDE_GROUPS } else { GROUPS };
         let mut func = generate(key, target.has_fma())?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
         let mut options = Options::new(target);
-        options.groups = groups;
+        options.groups = groups.unwrap_or(fitting).min((key.lanes() / 4) as u8);
+        generator.choose(&mut options);
         options.open_loads = true;
         options.most_stack_bytes = STACK_BYTES;
         let made = vm::on_new_stack_for_compiler(|| backend::compile_region(&func, &options)).ok()?;
@@ -82,8 +88,10 @@ impl Sampler {
         let made = {
             let _section = Section::enter();
             // Compiled code that has called this cannot unwind.
-            let made = catch_unwind(AssertUnwindSafe(|| Sampler::new(key, level, GROUPS)));
-            made.ok().flatten().map(Arc::new)
+            let make =
+                |groups| catch_unwind(AssertUnwindSafe(|| Sampler::new(key, level, groups))).ok().flatten();
+            // Code of larger vectors may need more stack than there is.
+            make(None).or_else(|| make(Some(GROUPS))).map(Arc::new)
         };
         CODE.kept.lock().put(name, made.clone());
         made

@@ -35,6 +35,12 @@ fn each_lane(mut lanes: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Rows of columns.
+#[inline]
+fn transposed([a, b, c, d]: [[Word; 4]; 4]) -> [[Word; 4]; 4] {
+    std::array::from_fn(|n| [a[n], b[n], c[n], d[n]])
+}
+
 impl StageRun {
     /// Writes the rows of a warp that has ended.
     pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
@@ -145,6 +151,18 @@ impl StageRun {
         let fours = words / 4 * 4;
         for first in (0..fours).step_by(4) {
             let [a, b, c, d] = [0, 1, 2, 3].map(|n| column(first + n));
+            if lanes == left.lot.present() {
+                let quarters = [a, b, c, d].map(|column| column.as_chunks::<4>().0);
+                for number in 0..left.lot.count / 4 {
+                    let of_lanes = transposed(quarters.map(|quarter| quarter[number]));
+                    for (lane, of_lane) in (4 * number..).zip(&of_lanes) {
+                        put(lane, first, of_lane);
+                    }
+                }
+                let rest = left.lot.count / 4 * 4..left.lot.count;
+                rest.for_each(|lane| put(lane, first, &[a[lane], b[lane], c[lane], d[lane]]));
+                continue;
+            }
             each_lane(lanes).for_each(|lane| put(lane, first, &[a[lane], b[lane], c[lane], d[lane]]));
         }
         for word in fours..words {

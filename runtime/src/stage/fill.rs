@@ -2,7 +2,7 @@
 
 use super::interface::parts;
 use super::run::{Items, Lot, Source, StageRun, WARP};
-use super::{InputArea, LaneWord, Per, Stage};
+use super::{InputArea, LaneWord, Per, Quad, Stage};
 use crate::exec::{Local, Word};
 
 /// All bits of a truth value.
@@ -12,8 +12,12 @@ impl StageRun {
     /// Makes a warp's local memory what it starts with. Memory that is `fresh` holds zeros.
     pub fn fill(&self, local: &mut Local, warp: u64, fresh: bool) {
         let lot = self.lot(warp);
-        let (words, lanes) = (local.words_mut(), self.program.lanes);
-        if !fresh {
+        let lanes = self.program.lanes;
+        let (words, held) = local.stage_words();
+        if fresh {
+            held.clear();
+            held.resize(self.inputs.len(), None);
+        } else {
             for range in &self.program.cleared {
                 words[range.start * lanes..range.end * lanes].fill([0; 4]);
             }
@@ -22,9 +26,9 @@ impl StageRun {
             let place = &mut words[address as usize / 4 * lanes..][..lanes];
             self.lane_word(what, &lot, place);
         }
-        for source in &self.inputs {
+        for (source, held) in self.inputs.iter().zip(held) {
             if let Some(area) = &self.program.layout.inputs[source.index] {
-                self.fill_input(source, area, &lot, words);
+                self.fill_input(source, area, &lot, words, held);
             }
         }
     }
@@ -36,36 +40,63 @@ impl StageRun {
             Items::Lanes(each) => each,
             Items::Quads(..) | Items::Rect(_) => 4,
         };
-        let pixel = |lane: usize| {
-            let quad = &lot.quads[lane / 4];
-            (quad.x + (lane & 1) as u32, quad.y + (lane >> 1 & 1) as u32)
+        let first = lot.first % each;
+        let centre = |at: u32| (at as f32 + 0.5).to_le_bytes();
+        // There are whole quads where there are pixels.
+        let each_quad = |here: &mut [Word], words: &dyn Fn(&Quad) -> [Word; 4]| {
+            let quads = here.as_chunks_mut::<4>().0.iter_mut().zip(&lot.quads);
+            quads.for_each(|(four, quad)| *four = words(quad));
         };
-        let offset = lot.first % each;
-        let covered = lot.covered();
-        for (lane, word) in here.iter_mut().enumerate() {
-            let value = match what {
-                LaneWord::Present => TRUE,
-                LaneWord::Covered if self.program.interface.stage != Stage::Fragment => TRUE,
-                LaneWord::Covered => TRUE * (covered >> lane & 1) as u32,
-                LaneWord::PixelX => (pixel(lane).0 as f32 + 0.5).to_bits(),
-                LaneWord::PixelY => (pixel(lane).1 as f32 + 0.5).to_bits(),
-                LaneWord::Invocation => ((offset + lane) % each) as u32,
-                LaneWord::PatchInWarp => ((offset + lane) / each) as u32,
-            };
-            *word = value.to_le_bytes();
+        match what {
+            LaneWord::Covered if self.program.interface.stage == Stage::Fragment => {
+                each_quad(here, &|quad| [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes()));
+            }
+            LaneWord::Present | LaneWord::Covered => here.fill(TRUE.to_le_bytes()),
+            LaneWord::PixelX => each_quad(here, &|quad| {
+                let [left, right] = [quad.x, quad.x + 1].map(centre);
+                [left, right, left, right]
+            }),
+            LaneWord::PixelY => each_quad(here, &|quad| {
+                let [upper, lower] = [quad.y, quad.y + 1].map(centre);
+                [upper, upper, lower, lower]
+            }),
+            LaneWord::Invocation | LaneWord::PatchInWarp => {
+                let is_number = what == LaneWord::Invocation;
+                for (word, number) in here.iter_mut().zip(first..) {
+                    let value = if is_number { number % each } else { number / each };
+                    *word = (value as u32).to_le_bytes();
+                }
+            }
         }
     }
 
-    fn fill_input(&self, source: &Source, area: &InputArea, lot: &Lot, words: &mut [Word]) {
+    /// `held`: the row that all lanes have the words of, and how many lanes, from the warp before.
+    fn fill_input(
+        &self,
+        source: &Source,
+        area: &InputArea,
+        lot: &Lot,
+        words: &mut [Word],
+        held: &mut Option<(usize, usize)>,
+    ) {
         let input = &self.program.interface.inputs[source.index];
+        let one = self.one_row(input.per, lot);
+        let now = one.map(|row| (row, lot.count)).filter(|_| self.program.keeps_inputs);
+        if now.is_some() && *held == now {
+            return;
+        }
+        *held = now;
+        let vertices = self.program.vertices_of(input);
         let mut rows = [0; WARP];
         let rows = &mut rows[..lot.count];
-        self.input_rows(input.per, lot, rows);
-        let vertices = self.program.vertices_of(input);
-        let (parts, lanes) = (parts(input), self.program.lanes);
-        // Where the rows of the lanes begin. Mostly all pixels of a warp are of one primitive.
+        match one {
+            Some(row) => rows.fill(row),
+            None => self.input_rows(input.per, lot, rows),
+        }
+        // Where the rows of the lanes begin.
         rows.iter_mut().for_each(|row| *row *= vertices * source.stride);
-        let one = rows.first().copied().filter(|first| rows.iter().all(|row| row == first));
+        let one = one.map(|row| row * vertices * source.stride);
+        let (parts, lanes) = (parts(input), self.program.lanes);
         for vertex in 0..vertices {
             for number in 0..input.words as usize {
                 let start = area.start as usize
@@ -87,6 +118,19 @@ impl StageRun {
                     }
                 }
             }
+        }
+    }
+
+    /// The row that all lanes of a warp have, if it is one: mostly all pixels of a warp are of one primitive.
+    fn one_row(&self, per: Per, lot: &Lot) -> Option<usize> {
+        match (per, self.items) {
+            (Per::Launch, _) | (Per::Plane | Per::Primitive, Items::Rect(_)) => Some(0),
+            (Per::Plane | Per::Primitive, Items::Quads(..)) => {
+                let quads = &lot.quads[..lot.count / 4];
+                let first = quads.first()?.primitive;
+                quads.iter().all(|quad| quad.primitive == first).then_some(first as usize)
+            }
+            _ => None,
         }
     }
 

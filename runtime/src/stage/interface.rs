@@ -1,10 +1,13 @@
 //! What a program of a stage gives and takes: checked once, when the program is made.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{InputPlace, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
 use crate::Error;
 use warpjit_frontend::image::KernelImage;
+use warpjit_ir::function::Imm;
+use warpjit_ir::{Function, Opcode, Space, Value};
 
 /// Most vertices, threads and emitted vertices. No chip has more.
 const MOST: u32 = 1 << 16;
@@ -20,6 +23,8 @@ pub(crate) struct StageProgram {
     pub lanes: usize,
     /// Words of a lane's local memory that begin as zeros: all but inputs.
     pub cleared: Vec<Range<usize>>,
+    /// No store of the program reaches an input.
+    pub keeps_inputs: bool,
 }
 
 /// What may have a row in a stage.
@@ -37,6 +42,34 @@ fn allowed(stage: Stage) -> &'static [Per] {
 pub(super) fn parts(input: &StageInput) -> usize {
     let is_attribute = matches!(input.place, InputPlace::Attribute(_)) && input.per == Per::Primitive;
     if input.per == Per::Plane || is_attribute { 3 } else { 1 }
+}
+
+/// The bits of a value that is a constant in all lanes.
+fn constant(function: &Function, value: Value) -> Option<u64> {
+    let value = match function.def_inst(value) {
+        Some(inst) if inst.op == Opcode::Splat => *inst.args.first()?,
+        _ => value,
+    };
+    function.as_const(value)
+}
+
+/// Whether stores of a program leave some words of the lanes' local memory alone: the addresses of all that it stores there are constants.
+fn keeps(function: &Function, words: &[usize]) -> bool {
+    let words: HashSet<u64> = words.iter().map(|&word| word as u64).collect();
+    let mut insts = function.blocks.iter().flat_map(|block| &block.insts).map(|&inst| function.inst(inst));
+    insts.all(|inst| {
+        let (Imm::Mem(mem) | Imm::Atomic(mem, _)) = inst.imm else { return true };
+        if mem.space != Space::Local || inst.op == Opcode::Load {
+            return true;
+        }
+        let start = inst.args.first().and_then(|&address| constant(function, address));
+        start.is_some_and(|start| {
+            let first = u64::from((start as u32).wrapping_add_signed(mem.offset));
+            // Where the guest's addresses have 16 bits they wrap.
+            let first = if mem.far { first } else { first & 0xffff };
+            (first / 4..=(first + u64::from(mem.bytes) - 1) / 4).all(|word| !words.contains(&word))
+        })
+    })
 }
 
 impl StageProgram {
@@ -79,7 +112,7 @@ impl StageProgram {
         if let Some(words) = words.into_iter().find(|words| !(1..=MOST_WORDS).contains(words)) {
             return Err(bad(format!("an input or output of {words} words")));
         }
-        let mut program = StageProgram { interface, layout, lanes, cleared: Vec::new() };
+        let mut program = StageProgram { interface, layout, lanes, cleared: Vec::new(), keeps_inputs: false };
         program.check_areas(image).map_err(bad)?;
         Ok(program)
     }
@@ -119,6 +152,7 @@ impl StageProgram {
                 }
             }
         }
+        self.keeps_inputs = keeps(&image.function, &inputs);
         for place in inputs {
             if std::mem::replace(&mut filled[place], true) {
                 return Err(format!("two inputs at {:#x}", place * 4));
