@@ -153,6 +153,12 @@ impl Engine {
         self.background.wait();
     }
 
+    /// For the end of a process: lets compiler threads go on for so long at most with what launches have asked for, forgets the rest, and
+    /// stores what was compiled ([`Config::cache`]). A process whose programs are never dropped would lose that.
+    pub fn settle(&self, time: std::time::Duration) {
+        self.background.settle(time);
+    }
+
     /// Runs a launch to its end: all blocks done, a fault, or cancelled.
     ///
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].

@@ -5,6 +5,7 @@
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 
 use warpjit_frontend::Isa;
+use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{Access, Config, Engine, HostLevel, Launch, Program, ProgramOptions, Report, Tier};
 use warpjit_tests::engines::{GCN_WAYS, differing_register};
 use warpjit_tests::gcn::memory::{BYTES, ELSEWHERE, LDS_BYTES, LOW, MemoryCase, VGPRS};
@@ -96,4 +97,61 @@ fn memory_instructions_are_compiled_as_they_are_interpreted() {
         check(&case).map_err(|_| check(&reduced(&case)).expect_err("it still fails"))
     });
     assert!(count < 20 || compiled > 0.1 * count as f64, "of {count} programs {compiled} were compiled");
+}
+
+/// One block stores pairs of dwords, each the other's complement; another one looks at them meanwhile. A pair is seen whole, also where the
+/// address may be in LDS or scratch for all that the code tells.
+#[test]
+fn pairs_of_dwords_are_seen_whole() {
+    const PLACE: u64 = 0x10_0000;
+    // s2 is the block.
+    let source = "
+        v_mov_b32 v1, 0x100000
+        v_mov_b32 v2, 0
+        v_mov_b32 v3, 0x100100
+        v_mov_b32 v4, 0
+        v_mov_b32 v8, 0
+        s_mov_b64 exec, 1
+        s_movk_i32 s3, 20000
+        s_cmp_eq_u32 s2, 0
+        s_cbranch_scc0 look
+    again:
+        v_mov_b32 v5, s3
+        v_not_b32 v6, v5
+        flat_store_dwordx2 v[1:2], v[5:6]
+        s_sub_u32 s3, s3, 1
+        s_cmp_lg_u32 s3, 0
+        s_cbranch_scc1 again
+        s_endpgm
+    look:
+        flat_load_dwordx2 v[5:6], v[1:2] glc
+        s_waitcnt vmcnt(0) lgkmcnt(0)
+        v_xor_b32 v7, v5, v6
+        v_not_b32 v7, v7
+        v_or_b32 v8, v8, v7
+        s_sub_u32 s3, s3, 1
+        s_cmp_lg_u32 s3, 0
+        s_cbranch_scc1 look
+        flat_store_dword v[3:4], v8
+        s_endpgm
+    ";
+    let code = assemble(source, Generation::Gfx9).unwrap_or_else(|error| panic!("{error}")).code;
+    let options = ProgramOptions::new(Isa::Gcn).raw(true).chip(Some(Generation::Gfx9.into()));
+    let program =
+        Program::load(&code, &options.rsrc1(Some(3 << 6 | 2)).rsrc2(Some(2 << 1 | 1 << 7))).unwrap();
+    for (tier, host) in
+        [(Tier::Interp, HostLevel::Native), (Tier::Jit, HostLevel::Native), (Tier::Jit, HostLevel::Avx2)]
+    {
+        let engine = Engine::new(Config::default().tier(tier).host(host).threads(2)).unwrap();
+        let memory = engine.memory().unwrap();
+        memory.map(Some(PLACE), 4096, Access::ReadWrite).unwrap();
+        memory.write(PLACE, &[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).unwrap();
+        memory.write(PLACE + 0x100, &[9; 4]).unwrap();
+        let launch = Launch::default().grid([2, 1, 1]).block([64, 1, 1]);
+        let report = engine.run(&program, &memory, &launch).unwrap();
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+        let mut torn = [9; 4];
+        memory.read(PLACE + 0x100, &mut torn).unwrap();
+        assert_eq!(torn, [0; 4], "{tier:?} {host:?}");
+    }
 }

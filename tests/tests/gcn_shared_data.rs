@@ -234,3 +234,121 @@ fn a_barrier_that_too_few_reach_is_a_timeout() {
         assert_eq!(fault.kind, FaultKind::Timeout);
     });
 }
+
+/// Blocks of two waves, of which the first thread of each meets the others' twice in each round, as grid-wide barriers of HIP do. s2
+/// is the block, v0 the thread. Each block has a word at 0 and one at 64; GWS barrier 3 is for the blocks.
+const ROUNDS_OF_A_GRID: &str = "
+    s_mov_b32 s4, 0x100000
+    s_mov_b32 s5, 0
+    s_mov_b32 s6, -1
+    s_mov_b32 s7, 0x24fac
+    s_mov_b32 m0, 0x1000
+    v_mov_b32 v8, 11
+    s_mov_b64 s[20:21], exec
+    v_cmp_eq_u32 s[22:23], 0, v0
+    s_mov_b64 exec, s[22:23]
+    s_cbranch_execz ready
+    v_mov_b32 v1, 0
+    v_mov_b32 v2, 1
+    ds_add_rtn_u32 v3, v1, v2 gds
+    s_waitcnt lgkmcnt(0)
+    v_readfirstlane_b32 s8, v3
+    s_cmp_eq_u32 s8, 0
+    s_cbranch_scc0 others
+    ds_gws_init v8 offset:3 gds
+    ds_gws_sema_br v8 offset:1 gds
+    s_branch ready
+others:
+    ds_gws_sema_p offset:1 gds
+ready:
+    s_mov_b64 exec, s[20:21]
+    s_barrier
+    s_mov_b32 s9, 0
+    s_sub_u32 s10, s2, 1
+    s_cmp_eq_u32 s2, 0
+    s_cselect_b32 s10, 11, s10
+    s_lshl_b32 s11, s2, 2
+    s_lshl_b32 s12, s10, 2
+again:
+    s_and_saveexec_b64 s[16:17], s[22:23]
+    s_cbranch_execz read
+    v_mov_b32 v1, s11
+    v_mov_b32 v2, s12
+    v_mov_b32 v5, s9
+    buffer_load_dword v3, v1, s[4:7], 0 offen
+    buffer_load_dword v4, v2, s[4:7], 0 offen
+    s_waitcnt vmcnt(0)
+    v_mad_u32_u24 v3, v3, 3, v4
+    v_mad_u32_u24 v3, v3, 1, v5
+    buffer_store_dword v3, v1, s[4:7], 0 offen offset:64
+    s_waitcnt vmcnt(0)
+read:
+    s_mov_b64 exec, s[16:17]
+    s_barrier
+    s_and_saveexec_b64 s[16:17], s[22:23]
+    s_cbranch_execz met
+    ds_gws_barrier v8 offset:3 gds
+met:
+    s_mov_b64 exec, s[16:17]
+    s_barrier
+    s_and_saveexec_b64 s[16:17], s[22:23]
+    s_cbranch_execz written
+    buffer_load_dword v3, v1, s[4:7], 0 offen offset:64
+    s_waitcnt vmcnt(0)
+    buffer_store_dword v3, v1, s[4:7], 0 offen
+    s_waitcnt vmcnt(0)
+written:
+    s_mov_b64 exec, s[16:17]
+    s_barrier
+    s_and_saveexec_b64 s[16:17], s[22:23]
+    s_cbranch_execz left
+    ds_gws_barrier v8 offset:3 gds
+left:
+    s_mov_b64 exec, s[16:17]
+    s_barrier
+    s_add_u32 s9, s9, 1
+    s_cmp_eq_u32 s9, 8
+    s_cbranch_scc0 again
+    s_endpgm
+";
+
+#[test]
+fn a_grid_meets_again_and_again() {
+    const BLOCKS: usize = 12;
+    let mut want: Vec<u32> = (1..=BLOCKS as u32).collect();
+    let first: Vec<u8> = want.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for round in 0..8 {
+        want = (0..BLOCKS).map(|at| want[at] * 3 + want[(at + BLOCKS - 1) % BLOCKS] + round).collect();
+    }
+    for generation in Generation::ALL {
+        let code = assemble(ROUNDS_OF_A_GRID, generation).unwrap_or_else(|e| panic!("{e}")).code;
+        // Twelve vector registers, 32 scalar ones, two of them user data; the workgroup's x.
+        let options = ProgramOptions::new(Isa::Gcn).raw(true).chip(Some(generation.into()));
+        let options = options.rsrc1(Some(3 << 6 | 2)).rsrc2(Some(2 << 1 | 1 << 7));
+        let program = Program::load(&code, &options).unwrap();
+        for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
+            for threads in [1, 2, 4] {
+                let engine = Engine::new(Config::default().tier(tier).threads(threads)).unwrap();
+                let memory = engine.memory().unwrap();
+                memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
+                let launch = Launch::default().grid([BLOCKS as u32, 1, 1]).block([128, 1, 1]);
+                let mut prepared = engine.prepare(&program, &memory, &launch).unwrap();
+                // Again, as a launch that is repeated reuses much.
+                for _ in 0..2 {
+                    memory.write(OUT, &first).unwrap();
+                    let report = prepared.run().unwrap();
+                    fine(&report);
+                    let mut bytes = [0; 4 * BLOCKS];
+                    memory.read(OUT, &mut bytes).unwrap();
+                    let got: Vec<u32> =
+                        bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+                    assert_eq!(got, want, "{generation:?} {tier:?} {threads}");
+                    // Who waits lets others run: with one thread, a block looks twice before that.
+                    let most = if threads == 1 { 3_000_000 } else { u64::MAX };
+                    let took = report.stats.warp_instructions;
+                    assert!(took < most, "{generation:?} {tier:?} {threads}: {took} instructions");
+                }
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::queue::Queue;
+use crate::record;
 use crate::scratch;
 use crate::signal::{Running, Signal};
 use crate::status::Status;
@@ -14,7 +15,7 @@ use warpjit_runtime::{
 };
 
 /// Most bytes of LDS of a workgroup, and most work-items.
-const MOST_GROUP_BYTES: u32 = 0x1_0000;
+pub(crate) const MOST_GROUP_BYTES: u32 = 0x1_0000;
 const MOST_ITEMS: u64 = 1024;
 
 /// `hsa_kernel_dispatch_packet_t`.
@@ -57,11 +58,24 @@ impl Failure {
 
 /// How a launch was prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape {
+pub(crate) struct Shape {
     kernel: u64,
-    group: [u32; 3],
-    dynamic: u32,
-    ring: Option<WarpRing>,
+    pub group: [u32; 3],
+    /// Bytes of LDS besides the kernel's own.
+    pub dynamic: u32,
+    pub ring: Option<WarpRing>,
+}
+
+/// A dispatch as it is launched.
+pub(crate) struct Dispatch<'a> {
+    pub kernel: &'a Arc<Kernel>,
+    program: &'a Program,
+    pub shape: Shape,
+    /// Workgroups along each axis, and work-items of the last of them, 0 where it is whole.
+    pub groups: [u32; 3],
+    pub last: [u32; 3],
+    /// What waves start with in their first scalar registers.
+    pub words: Vec<u32>,
 }
 
 /// A launch that was prepared, with the kernel that it is of.
@@ -146,9 +160,15 @@ impl Dispatcher {
         };
         let words =
             user_data(&kernel, packet, queue, ring.map_or(0, |ring| ring.address), groups, device.is_gfx9());
+        let dispatch = Dispatch { kernel: &kernel, program, shape, groups, last, words };
+        let folder = system.settings.record.as_deref();
+        let recording = folder.and_then(|folder| record::before(system, &dispatch, folder));
         let running = Running::new();
-        let result = self.launch(system, &kernel, program, shape, groups, last, words);
+        let result = self.launch(system, &dispatch);
         drop(running);
+        if let Some(recording) = recording {
+            record::after(system, recording);
+        }
         let report = match result {
             Ok(report) => report,
             Err(error) => return refused(Status::OUT_OF_RESOURCES, error.to_string()),
@@ -168,20 +188,11 @@ impl Dispatcher {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn launch(
-        &mut self,
-        system: &System,
-        kernel: &Arc<Kernel>,
-        program: &Program,
-        shape: Shape,
-        groups: [u32; 3],
-        last: [u32; 3],
-        words: Vec<u32>,
-    ) -> Result<Report, warpjit_runtime::Error> {
+    fn launch(&mut self, system: &System, dispatch: &Dispatch<'_>) -> Result<Report, warpjit_runtime::Error> {
+        let &Dispatch { kernel, program, shape, groups, last, ref words } = dispatch;
         let (engine, memory) = (system.engine()?, &system.shared.memory);
         let cancel = self.cancel.clone();
-        let launch = |words| {
+        let launch = || {
             Launch::default()
                 .grid(groups)
                 .block(shape.group)
@@ -190,17 +201,17 @@ impl Dispatcher {
                 .scratch_ring(shape.ring)
                 .cancel(Some(cancel))
                 .textures(tables(system))
-                .user_data(words)
+                .user_data(words.clone())
         };
         if last != [0; 3] {
-            return engine.run(program, memory, &launch(words));
+            return engine.run(program, memory, &launch());
         }
         self.count += 1;
         let is_it = |known: &Known| known.shape == shape && Arc::ptr_eq(&known.kernel, kernel);
         let at = match self.known.iter().position(is_it) {
             Some(at) => {
                 let known = &mut self.known[at];
-                known.prepared.set_user_data(0, &words)?;
+                known.prepared.set_user_data(0, words)?;
                 known.prepared.set_grid(groups)?;
                 at
             }
@@ -209,7 +220,7 @@ impl Dispatcher {
                     let oldest = (0..self.known.len()).min_by_key(|at| self.known[*at].used).unwrap_or(0);
                     self.known.swap_remove(oldest);
                 }
-                let prepared = engine.prepare(program, memory, &launch(words))?;
+                let prepared = engine.prepare(program, memory, &launch())?;
                 self.known.push(Known { shape, kernel: kernel.clone(), prepared, used: 0 });
                 self.known.len() - 1
             }

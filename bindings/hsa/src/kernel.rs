@@ -105,24 +105,30 @@ impl Kernel {
         (self.rsrc2 >> 1 & 0x1f) as usize
     }
 
+    /// Whether it knows where LDS and scratch are among flat addresses: before gfx9, programs learn it from the queue.
+    pub(crate) fn knows_apertures(&self) -> bool {
+        self.has(property::QUEUE_POINTER) || self.has(property::FLAT_SCRATCH)
+    }
+
+    /// Addresses of functions of its code object.
+    pub(crate) fn jump_targets(&self) -> Vec<u64> {
+        self.loaded.functions.iter().map(|at| at.wrapping_add(self.loaded.delta)).collect()
+    }
+
     /// Its program, loaded when it is first asked for.
     pub(crate) fn program(&self, memory: &Memory, device: &Device) -> Result<&Program, String> {
         let made = self.program.get_or_init(|| {
             if self.has(property::WAVE32) {
                 return Err("it has waves of 32 lanes".into());
             }
-            // Where apertures are, programs learn from the queue before gfx9.
-            let knows = self.has(property::QUEUE_POINTER) || self.has(property::FLAT_SCRATCH);
             let options = ProgramOptions::new(Isa::Gcn)
                 .chip(Some(device.model()))
                 .raw(true)
                 .rsrc1(Some(self.rsrc1))
                 // What the packet says counts.
                 .rsrc2(Some(self.rsrc2))
-                .flat_apertures(knows)
-                .jump_targets(
-                    self.loaded.functions.iter().map(|at| at.wrapping_add(self.loaded.delta)).collect(),
-                )
+                .flat_apertures(self.knows_apertures())
+                .jump_targets(self.jump_targets())
                 .data_share_given(true);
             Program::load_at(memory, self.entry, &options).map_err(|error| error.to_string())
         });

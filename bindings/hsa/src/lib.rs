@@ -14,7 +14,7 @@
 //! | `elf`, `executable`, [`kernel`] | code objects, where they are loaded, their kernels |
 //! | `copies` | copies that wait for signals |
 //! | `image` | descriptors of images and samplers, copies of them |
-//! | `report` | lines on standard error, statistics |
+//! | `report`, `record` | lines on standard error, statistics; recorded dispatches |
 //! | `exports` | the functions that programs call |
 //!
 //! `unsafe` code is in `exports`, which gets pointers from C, in `host`, which follows those of copies, and in `cells`, words that several
@@ -40,6 +40,7 @@ mod info;
 pub mod kernel;
 pub mod memory;
 mod queue;
+mod record;
 mod report;
 mod scratch;
 pub mod signal;

@@ -1,7 +1,7 @@
 //! Memory that program and device share: pools, regions, what was allocated in them, and memory of the program that is locked.
 
 use crate::status::{Result, Status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpjit_runtime::{Access, Memory};
 
@@ -292,6 +292,12 @@ impl Shared {
         }
         let (start, lock) = state.lock(address)?;
         Some(Found { start, bytes: lock.bytes, pool: None, user_data: lock.user_data })
+    }
+
+    /// Where what was allocated begins, and each run of locked memory.
+    pub fn ranges(&self) -> HashSet<u64> {
+        let state = self.state();
+        state.allocations.keys().chain(state.runs.keys()).copied().collect()
     }
 
     /// Keeps a number with what an address belongs to.

@@ -79,6 +79,8 @@ pub(crate) struct Queue {
     cancel: CancelToken,
     pub(crate) scratch: Mutex<Scratch>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process that has the thread. A child of `fork` has none of it, and what other threads held when it was made stays locked there.
+    process: u32,
     pub(crate) priority: AtomicU32,
     pub(crate) unit_mask: Mutex<Vec<u32>>,
 }
@@ -177,6 +179,7 @@ impl Queues {
             cancel: CancelToken::new(),
             scratch: Mutex::default(),
             thread: Mutex::default(),
+            process: std::process::id(),
             priority: AtomicU32::new(1),
             unit_mask: Mutex::default(),
         }))
@@ -186,6 +189,13 @@ impl Queues {
     pub fn get(&self, address: u64) -> Result<Arc<Queue>> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.get(&address).cloned().ok_or(Status::INVALID_QUEUE)
+    }
+
+    /// Where the queues' scratch begins.
+    pub fn scratch(&self) -> Vec<u64> {
+        let all: Vec<_> = self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let of = |queue: &Arc<Queue>| queue.scratch.lock().unwrap_or_else(PoisonError::into_inner).address();
+        all.iter().filter_map(of).collect()
     }
 
     /// Ends one.
@@ -218,6 +228,9 @@ impl Queue {
     }
 
     fn end(&self) {
+        if self.process != std::process::id() {
+            return;
+        }
         self.ending.store(true, Ordering::Release);
         self.inactivate();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -4,7 +4,7 @@ use crate::copies;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use warpjit_card::kernels::{Kernels, Listed, milliseconds, write_statistics};
 use warpjit_card::settings::{Settings, StatsTo};
 use warpjit_runtime::Report;
@@ -71,6 +71,11 @@ impl Reporter {
         if self.stats.is_some() {
             self.kernels.add(kernel.to_owned(), block, report);
         }
+    }
+
+    /// How long the program has run with HSA.
+    pub fn age(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Writes the statistics, if they were asked for and something was run.

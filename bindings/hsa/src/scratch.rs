@@ -68,6 +68,11 @@ impl Scratch {
         }
     }
 
+    /// Where it begins, if there is any.
+    pub fn address(&self) -> Option<u64> {
+        self.now.map(|ring| ring.address)
+    }
+
     fn drop_ring(&mut self) {
         if let (Some(ring), Some(memory)) = (self.now.take(), &self.memory) {
             let _ = memory.unmap(ring.address);

@@ -8,6 +8,7 @@ use crate::report::Reporter;
 use crate::signal;
 use crate::status::{Result, Status};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use warpjit_card::settings::{CHIP, Settings};
 use warpjit_frontend::gcn::abi::{GDS_ADDRESS, GDS_BYTES, GDS_SYNC_BYTES};
 use warpjit_runtime::{Access, Config, Engine, Error, Memory, MemoryOptions};
@@ -21,9 +22,15 @@ pub struct System {
     pub(crate) reporter: Reporter,
     pub(crate) executables: Executables,
     pub(crate) queues: Queues,
+    /// The process that began with the library.
+    process: u32,
     /// Made for the first dispatch: programs that only look for devices need no threads.
     engine: OnceLock<std::result::Result<Engine, Error>>,
 }
+
+/// How long a program may be kept from ending by code that it has asked for and that the next start would compile again; at most as long as
+/// it has run.
+const MOST_AT_END: Duration = Duration::from_secs(3);
 
 static SYSTEM: OnceLock<System> = OnceLock::new();
 /// How often `hsa_init` was called more than `hsa_shut_down`.
@@ -76,10 +83,15 @@ pub fn system() -> Result<&'static System> {
     if *users() == 0 { Err(Status::NOT_INITIALIZED) } else { Ok(system) }
 }
 
-/// The end of the process: statistics are written, if they were asked for.
+/// The end of the process: statistics are written, if they were asked for, and compiled code is stored for the next start.
 pub fn finish() {
-    if let Some(system) = SYSTEM.get() {
-        system.reporter.finish();
+    // What a child of `fork` knows is its parent's.
+    let Some(system) = SYSTEM.get().filter(|system| system.process == std::process::id()) else { return };
+    system.reporter.finish();
+    if system.settings.cache.is_some()
+        && let Some(Ok(engine)) = system.engine.get()
+    {
+        engine.settle(system.reporter.age().min(MOST_AT_END));
     }
 }
 
@@ -106,6 +118,7 @@ impl System {
             executables: Executables::default(),
             queues: Queues::default(),
             engine: OnceLock::new(),
+            process: std::process::id(),
             settings,
         })
     }

@@ -55,6 +55,12 @@ pub struct InMemory {
     pub segment: Option<u64>,
     /// GCN: which words of user data the program may take for constants.
     pub known_user_data: Vec<u8>,
+    /// GCN: guest addresses of functions, to which jumps may lead whose targets are not known.
+    pub jump_targets: Vec<u64>,
+    /// GCN: the program knows where LDS and scratch are among flat addresses, whatever the chip.
+    pub flat_apertures: bool,
+    /// GCN: the global data share is a buffer of the launch file.
+    pub data_share_given: bool,
 }
 
 impl Program {
@@ -199,10 +205,14 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     })
 }
 
+/// What only GCN code in memory has.
+const OF_GCN: [&str; 4] = ["known_user_data", "jump_targets", "flat_apertures", "data_share"];
+
 /// `at` and what goes with it.
 fn read_in_memory(t: &Table<'_>, isa: Isa, chip: Option<Chip>) -> Result<Option<InMemory>> {
     let Some(at) = t.get("at") else {
-        t.refuse(&["segment", "known_user_data"], "only for code in memory (`at`)")?;
+        t.refuse(&["segment"], "only for code in memory (`at`)")?;
+        t.refuse(&OF_GCN, "only for code in memory (`at`)")?;
         return Ok(None);
     };
     t.refuse(
@@ -217,14 +227,20 @@ fn read_in_memory(t: &Table<'_>, isa: Isa, chip: Option<Chip>) -> Result<Option<
     }
     match isa {
         Isa::Gcn => t.refuse(&["segment"], "gcn has no code segments")?,
-        _ => t.refuse(&["known_user_data"], &format!("{isa} has no user data"))?,
+        _ => t.refuse(&OF_GCN, &format!("{isa} has no such thing"))?,
     }
     let address = at.u64()?;
     let segment = t.get("segment").map(|v| v.u64()).transpose()?;
     let known = t.get("known_user_data").map(|v| v.list("a list of numbers of words")).transpose()?;
     let known = known.unwrap_or_default();
     let known_user_data = known.iter().map(|v| Ok(v.u32(0, 31)? as u8)).collect::<Result<_>>()?;
-    Ok(Some(InMemory { address, segment, known_user_data }))
+    let targets =
+        t.get("jump_targets").map(|v| v.list("a list of addresses")).transpose()?.unwrap_or_default();
+    let jump_targets = targets.iter().map(Value::u64).collect::<Result<_>>()?;
+    let word = |key, words: [&str; 2]| Ok(t.get(key).map(|v| v.word(&words)).transpose()? == Some(1));
+    let flat_apertures = word("flat_apertures", ["unknown", "known"])?;
+    let data_share_given = word("data_share", ["launch", "given"])?;
+    Ok(Some(InMemory { address, segment, known_user_data, jump_targets, flat_apertures, data_share_given }))
 }
 
 /// Name and content of a file named by a key.

@@ -125,7 +125,7 @@ impl Waiting<'_> {
     fn is_same_each_turn(&self, data: &InstData) -> bool {
         match (data.op, data.imm) {
             (Opcode::Atomic, Imm::Atomic(_, op)) => match op {
-                AtomicOp::Exch | AtomicOp::Cas | AtomicOp::And | AtomicOp::Or => true,
+                AtomicOp::Exch | AtomicOp::Cas | AtomicOp::And | AtomicOp::Or | AtomicOp::Nop => true,
                 AtomicOp::Umax | AtomicOp::Umin | AtomicOp::Smax | AtomicOp::Smin => true,
                 _ => data.args.get(1).is_some_and(|&v| self.func.as_const(v) == Some(0)),
             },

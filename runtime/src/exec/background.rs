@@ -2,13 +2,14 @@
 //!
 //! They start with jobs and end with the engine. Then waiting jobs are dropped, and those at work are finished first,
 //! because a code generator cannot be interrupted. A job does not keep its program alive; if the program is gone, the job does
-//! nothing. Jobs that a launch has asked for come before those that were asked for ahead of any launch ([`crate::Compilation`]). A child
-//! of `fork` has threads and a queue of its own ([`crate::fork`]) and asks for its code again.
+//! nothing. Jobs that a launch has asked for come before storing what was compiled, which comes before those that were asked for ahead of
+//! any launch ([`crate::Compilation`]). A child of `fork` has threads and a queue of its own ([`crate::fork`]) and asks for its code again.
 
 use crate::fork::PerProcess;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A job: called once, or dropped without being called.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -34,9 +35,11 @@ impl Default for Limits {
 struct Queue {
     /// What launches have asked for.
     jobs: VecDeque<Job>,
+    /// Storing what was compiled.
+    saves: VecDeque<Job>,
     /// What was asked for ahead of launches.
     ahead: VecDeque<Job>,
-    /// Jobs of launches that are being done.
+    /// Jobs of launches, and saves, that are being done.
     busy: usize,
     /// Threads that wait for a job.
     idle: usize,
@@ -56,6 +59,32 @@ struct Shared {
 pub struct Background {
     limits: Limits,
     shared: PerProcess<Arc<Shared>>,
+}
+
+/// Appends saves to the queue of an engine, if that still exists.
+#[derive(Clone)]
+pub struct Saver(Weak<Shared>);
+
+impl Saver {
+    /// Appends one. `false`: the engine ends, or has no thread.
+    pub fn push(&self, save: Job) -> bool {
+        let Some(shared) = self.0.upgrade() else { return false };
+        let mut queue = lock(&shared);
+        if queue.closed || queue.threads.is_empty() {
+            return false;
+        }
+        queue.saves.push_back(save);
+        drop(queue);
+        shared.wake.notify_one();
+        true
+    }
+}
+
+impl Queue {
+    /// Whether nothing of launches is left to do.
+    fn is_idle(&self) -> bool {
+        self.busy == 0 && self.jobs.is_empty() && self.saves.is_empty()
+    }
 }
 
 /// Bytes of a thread's stack, whatever the environment says.
@@ -104,9 +133,21 @@ impl Background {
         Ok(())
     }
 
+    /// Appends a save. `false`: the system has no thread for it.
+    pub fn push_save(&self, save: Job) -> bool {
+        let shared = self.shared.get();
+        let made = self.have_thread(shared, &mut lock(shared));
+        made && self.saver().push(save)
+    }
+
+    /// Appends saves for jobs that end later.
+    pub fn saver(&self) -> Saver {
+        Saver(Arc::downgrade(self.shared.get()))
+    }
+
     /// Starts one more thread if all are at work and there may be more. Returns whether there is any.
     fn have_thread(&self, shared: &Arc<Shared>, queue: &mut Queue) -> bool {
-        let waiting = queue.jobs.len() + queue.ahead.len();
+        let waiting = queue.jobs.len() + queue.saves.len() + queue.ahead.len();
         if queue.idle <= waiting && queue.threads.len() < self.limits.threads {
             let (own, nice) = (shared.clone(), self.limits.nice);
             let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
@@ -118,13 +159,32 @@ impl Background {
         !queue.threads.is_empty()
     }
 
-    /// Waits until all jobs of launches are done.
+    /// Waits until all jobs of launches are done, and what they have made is stored.
     pub fn wait(&self) {
         let shared = self.shared.get();
         let mut queue = lock(shared);
-        while queue.busy > 0 || !queue.jobs.is_empty() {
+        while !queue.is_idle() {
             queue = shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// The same, for so long at most; then what waits is dropped, and what was compiled is stored on this thread.
+    pub fn settle(&self, time: Duration) {
+        let shared = self.shared.get();
+        let end = Instant::now() + time;
+        let mut queue = lock(shared);
+        while !queue.is_idle() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue = shared.idle.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let undone = (std::mem::take(&mut queue.jobs), std::mem::take(&mut queue.ahead));
+        let saves = std::mem::take(&mut queue.saves);
+        drop(queue);
+        drop(undone);
+        saves.into_iter().for_each(|save| save());
     }
 }
 
@@ -133,7 +193,11 @@ impl Drop for Background {
         let shared = self.shared.get();
         let mut queue = lock(shared);
         queue.closed = true;
-        let undone = (std::mem::take(&mut queue.jobs), std::mem::take(&mut queue.ahead));
+        let undone = (
+            std::mem::take(&mut queue.jobs),
+            std::mem::take(&mut queue.saves),
+            std::mem::take(&mut queue.ahead),
+        );
         let threads = std::mem::take(&mut queue.threads);
         drop(queue);
         shared.wake.notify_all();
@@ -168,6 +232,9 @@ fn work(shared: &Shared, nice: i32) {
             if let Some(job) = queue.jobs.pop_front() {
                 break (job, true);
             }
+            if let Some(save) = queue.saves.pop_front() {
+                break (save, true);
+            }
             if let Some(job) = queue.ahead.pop_front() {
                 break (job, false);
             }
@@ -181,7 +248,7 @@ fn work(shared: &Shared, nice: i32) {
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         let mut queue = lock(shared);
         queue.busy -= usize::from(of_launch);
-        if queue.busy == 0 && queue.jobs.is_empty() {
+        if queue.is_idle() {
             shared.idle.notify_all();
         }
     }
@@ -203,6 +270,49 @@ mod tests {
         }
         background.wait();
         assert_eq!(*done.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn saves_come_after_jobs_and_are_not_lost_at_the_end() {
+        let background = Background::default();
+        let (let_go, gate) = mpsc::channel::<()>();
+        let (tell, begun) = mpsc::channel();
+        let job = move || {
+            tell.send(()).unwrap();
+            let _ = gate.recv();
+        };
+        assert!(background.push(|| Box::new(job)));
+        begun.recv().unwrap();
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let note = |what: &'static str| {
+            let done = done.clone();
+            Box::new(move || done.lock().unwrap().push(what))
+        };
+        assert!(background.push_save(note("save")));
+        assert!(background.push(|| note("job")));
+        let saver = background.saver();
+        let_go.send(()).unwrap();
+        background.wait();
+        assert_eq!(*done.lock().unwrap(), ["job", "save"]);
+
+        // The thread is at a job that does not end: what waits is dropped, but what was made before is saved.
+        let (let_go, gate) = mpsc::channel::<()>();
+        let (tell, begun) = mpsc::channel();
+        let job = move || {
+            tell.send(()).unwrap();
+            let _ = gate.recv();
+        };
+        assert!(background.push(|| Box::new(job)));
+        begun.recv().unwrap();
+        assert!(background.push(|| note("late job")));
+        assert!(saver.push(note("late save")));
+        background.settle(Duration::from_millis(1));
+        assert_eq!(*done.lock().unwrap(), ["job", "save", "late save"]);
+        let_go.send(()).unwrap();
+        background.wait();
+        assert_eq!(done.lock().unwrap().len(), 3);
+        drop(background);
+        assert!(!saver.push(note("too late")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::barrier::Barriers;
 use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
+use super::repeats::Repeats;
 use super::segments::Place;
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers};
@@ -24,6 +25,10 @@ pub use together::InLaunch;
 
 /// Length of a warp's time slice, in warp instructions.
 const WARP_SLICE: u64 = 4096;
+/// The step of a time slice at which it is first looked whether a warp waits, and the same for warps that run together, where a look costs
+/// more.
+const FIRST_LOOK: u32 = 64;
+const FIRST_LOOK_TOGETHER: u32 = 256;
 /// Length of a block's time slice, in warp instructions.
 const BLOCK_SLICE: u64 = 1 << 16;
 
@@ -107,6 +112,15 @@ pub struct BlockFault {
     pub warp: u32,
     /// The lane.
     pub lane: u32,
+}
+
+/// How a time slice of a warp went.
+#[derive(Debug, Clone, Copy)]
+struct Slice {
+    /// Instructions executed.
+    steps: u64,
+    /// It ended as the warp waits for what others do.
+    waits: bool,
 }
 
 /// How a time slice of a block ended.
@@ -317,7 +331,7 @@ impl RunningBlock {
             if let Some(turn) = self.run_together(&launch, stepper, &mut spent) {
                 return turn;
             }
-            let mut ran = false;
+            let (mut ran, mut all_wait) = (false, true);
             for number in 0..self.warps.len() {
                 let resident = &mut self.warps[number];
                 if resident.warp.ended {
@@ -331,7 +345,10 @@ impl RunningBlock {
                 }
                 ran = true;
                 match self.warp_slice(number, plan, memory, stepper, patience) {
-                    Ok(Some(steps)) => spent += steps,
+                    Ok(Some(slice)) => {
+                        spent += slice.steps;
+                        all_wait &= slice.waits;
+                    }
                     Ok(None) => return Turn::Stopped,
                     Err(fault) => return Turn::Faulted(fault),
                 }
@@ -348,14 +365,14 @@ impl RunningBlock {
             if patience.stop() {
                 return Turn::Stopped;
             }
-            if spent >= BLOCK_SLICE {
+            // Where all wait, only another block can help, or the host: the rest of the slice would be looks in vain.
+            if all_wait || spent >= BLOCK_SLICE {
                 return Turn::Suspended;
             }
         }
     }
 
-    /// Runs a warp to a barrier, its end, or the end of its slice. Returns the instructions executed, `None` if it was
-    /// stopped.
+    /// Runs a warp to a barrier, its end, or the end of its slice. `None`: it was stopped.
     fn warp_slice(
         &mut self,
         number: usize,
@@ -363,10 +380,11 @@ impl RunningBlock {
         memory: &Memory,
         stepper: &mut Stepper<'_>,
         patience: &dyn Patience,
-    ) -> Result<Option<u64>, BlockFault> {
+    ) -> Result<Option<Slice>, BlockFault> {
         let start = self.warps[number].warp.steps;
         // The head of a loop that certainly waits, if the warp has reached one.
         let mut waited = None;
+        let mut repeats = Repeats::new(FIRST_LOOK);
         loop {
             let resident = &mut self.warps[number];
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
@@ -380,19 +398,21 @@ impl RunningBlock {
             let steps = resident.warp.steps.saturating_sub(start);
             let flow = match step {
                 Step::Flow(flow) => flow,
-                // Ends the slice even if loops do not count their instructions.
-                Step::Suspended => return Ok(Some(steps.max(WARP_SLICE))),
+                // Ends the slice even if loops do not count their instructions. Most of such loops only look as if they waited.
+                Step::Suspended => return Ok(Some(Slice { steps: steps.max(WARP_SLICE), waits: false })),
                 Step::Stopped => return Ok(None),
             };
             let goes_on = self.settle(number, flow, stepper)?;
             let pauses = plan.may_pause && patience.pause();
             if !goes_on || pauses || steps >= WARP_SLICE {
-                return Ok(Some(steps));
+                return Ok(Some(Slice { steps, waits: false }));
             }
-            let at = self.warps[number].warp.block;
-            if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
+            let warp = &self.warps[number].warp;
+            let at = warp.block;
+            let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
+            if waits || repeats.step(at, || std::iter::once(warp)) {
                 // The loop has checked its condition twice. Let other warps run.
-                return Ok(Some(WARP_SLICE));
+                return Ok(Some(Slice { steps: WARP_SLICE, waits: true }));
             }
         }
     }

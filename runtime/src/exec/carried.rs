@@ -12,6 +12,7 @@ thread_local! {
 }
 
 /// Does what compiled code has asked for; `None` if it panicked.
+#[inline]
 pub fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => Some(done),

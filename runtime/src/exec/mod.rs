@@ -15,6 +15,7 @@ mod locks;
 pub(crate) mod memory;
 mod parts;
 pub(crate) mod pool;
+mod repeats;
 mod samplers;
 pub(crate) mod samples;
 mod schedule;

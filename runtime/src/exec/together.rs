@@ -12,9 +12,10 @@ use super::super::jit::{KnownShapes, Parted, RegionFlow};
 use super::super::memory::View;
 use super::super::setup::Plan;
 use super::super::tiers::{Patience, Stepper, Tiers};
-use super::{BLOCK_SLICE, BlockFault, Resident, RunningBlock, Turn};
+use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK_TOGETHER, Repeats, Resident, RunningBlock, Turn};
 use crate::Memory;
 use crate::vm::Call;
+use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Terminator};
 
@@ -95,15 +96,14 @@ impl RunningBlock {
         let mut known = KnownShapes::default();
         // The head of a loop that certainly waits, if they have reached one.
         let mut waited = None;
+        let mut repeats = Repeats::new(FIRST_LOOK_TOGETHER);
         // `stop`: the path-cache node of `place`, if known. `came`: the node and successor by which the warps came.
         let (mut stop, mut came) = (None, None);
         loop {
             let found = match place.take() {
                 Some(found) => found,
                 None => {
-                    let group = self.warps.iter().filter(|resident| resident.is_in_group(at, whole));
-                    let group = group.map(|resident| &resident.warp);
-                    let Some(found) = stepper.place_for_all(at, group, &known) else {
+                    let Some(found) = stepper.place_for_all(at, self.group(at, whole), &known) else {
                         if whole {
                             self.land(at, steps, !calls.is_empty(), stepper);
                         }
@@ -150,7 +150,8 @@ impl RunningBlock {
                     if launch.patience.stop() {
                         return Some(Turn::Stopped);
                     }
-                    let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
+                    let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at)
+                        || repeats.step(at, || self.group(at, true));
                     let pauses = launch.plan.may_pause && launch.patience.pause();
                     if waits || pauses || *spent >= BLOCK_SLICE {
                         self.land(at, steps, true, stepper);
@@ -195,11 +196,20 @@ impl RunningBlock {
                 return None;
             }
             (at, whole) = self.next_group(launch.tiers)?;
-            if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
+            let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
+            if waits || repeats.step(at, || self.group(at, whole)) {
                 // The loop has checked its condition twice. Let others run.
                 return None;
             }
         }
+    }
+
+    /// The warps of a group.
+    fn group(&self, at: Block, whole: bool) -> impl Iterator<Item = &Warp> + Clone {
+        self.warps
+            .iter()
+            .filter(move |resident| resident.is_in_group(at, whole))
+            .map(|resident| &resident.warp)
     }
 
     /// Gives each warp its own initial state, if none has run yet.

@@ -22,7 +22,7 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
     let launch = dispatch.launch(card).cancel(Some(space.ended().clone()));
     let result = card.engine().and_then(|engine| engine.run(&program, memory, &launch));
     if let Some(recording) = recording {
-        recording.after(card, space);
+        record::after(card, space, recording);
     }
     let report = match result {
         Ok(report) => report,

@@ -15,7 +15,8 @@
 //! | `pm4`, `processor` | packets, and what they do |
 //! | `dispatch` | from registers to a launch |
 //! | `draw` | draws: vertices, rasteriser, pixels, targets |
-//! | `report`, [`kernels`], [`fault`], `record` | lines on standard error, statistics, faults in words; recorded dispatches |
+//! | `report`, [`kernels`], [`fault`] | lines on standard error, statistics, faults in words |
+//! | `record`, [`launch_folder`] | recorded dispatches |
 //! | [`settings`] | what the environment says |
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod file;
 mod info;
 mod ioctl;
 pub mod kernels;
+pub mod launch_folder;
 mod memory;
 mod pm4;
 mod processor;

@@ -2,18 +2,11 @@
 
 use crate::Card;
 use crate::dispatch::{Dispatch, hash};
+use crate::launch_folder::{LaunchFolder, Part, images_text};
 use crate::memory::AddressSpace;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use warpjit_runtime::{Access, Program};
-
-/// A dispatch whose memory before it has been written.
-pub(crate) struct Recording {
-    folder: PathBuf,
-    text: String,
-    /// Name, address and contents of each buffer.
-    buffers: Vec<(String, u64, Vec<u8>)>,
-}
 
 /// Writes what a dispatch starts with. `None`: it could not be written, which is said once.
 pub(crate) fn before(
@@ -22,43 +15,24 @@ pub(crate) fn before(
     dispatch: &Dispatch,
     program: &Program,
     folder: &Path,
-) -> Option<Recording> {
+) -> Option<LaunchFolder> {
     let number = card.next_record();
     let name = format!("{}-{number:05}-{:016x}", std::process::id(), hash(space.memory(), program));
-    let made = write_before(card, space, dispatch, folder.join(name));
-    made.inspect_err(|error| card.reporter.once(&format!("dispatches cannot be recorded: {error}"))).ok()
+    let ranges = space.mappings().into_iter().map(|(start, mapping)| {
+        let part = if mapping.access == Access::ReadOnly { Part::ReadOnly } else { Part::Changes };
+        (start..mapping.end, part)
+    });
+    let text = program_text(card, space, dispatch);
+    said(card, LaunchFolder::begin(folder.join(name), text, space.memory(), ranges))
 }
 
-fn write_before(
-    card: &Card,
-    space: &AddressSpace,
-    dispatch: &Dispatch,
-    folder: PathBuf,
-) -> std::io::Result<Recording> {
-    std::fs::create_dir_all(&folder)?;
-    let mappings = space.mappings();
-    let mut text = program_text(card, space, dispatch);
-    let mut buffers = Vec::new();
-    for (index, (start, mapping)) in mappings.iter().enumerate() {
-        let name = format!("m{index}");
-        let mut data = vec![0; (mapping.end - start) as usize];
-        // What is unmapped meanwhile counts as zeros.
-        let _ = space.memory().read(*start, &mut data);
-        let used = data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let _ =
-            writeln!(text, "\n[[buffer]]\nname = \"{name}\"\naddress = {start:#x}\nbytes = {}", data.len());
-        if used > 0 {
-            let _ = writeln!(text, "data = \"{name}.bin\"");
-            std::fs::write(folder.join(format!("{name}.bin")), &data[..used])?;
-        }
-        if mapping.access == Access::ReadOnly {
-            text += "access = \"r\"\n";
-        } else {
-            buffers.push((name, *start, data));
-        }
-    }
-    std::fs::write(folder.join("launch.toml"), &text)?;
-    Ok(Recording { folder, text, buffers })
+/// Writes what it has changed.
+pub(crate) fn after(card: &Card, space: &AddressSpace, folder: LaunchFolder) {
+    said(card, folder.end(space.memory()));
+}
+
+fn said<T>(card: &Card, made: std::io::Result<T>) -> Option<T> {
+    made.inspect_err(|error| card.reporter.once(&format!("dispatches cannot be recorded: {error}"))).ok()
 }
 
 fn program_text(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> String {
@@ -89,40 +63,5 @@ fn program_text(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Strin
             let _ = writeln!(text, "ignored_address_bits = {ignored}");
         }
     }
-    let _ = writeln!(text, "\n[images]\ngb_addr_config = {:#x}", chip.address_config);
-    if chip.generation < 9 {
-        let _ = writeln!(
-            text,
-            "tile_modes = {:?}\nmacrotile_modes = {:?}",
-            chip.tile_modes(),
-            chip.macrotile_modes()
-        );
-    }
-    text
-}
-
-impl Recording {
-    /// Writes what has changed, as what must hold afterwards.
-    pub fn after(mut self, card: &Card, space: &AddressSpace) {
-        if let Err(error) = self.write_after(space) {
-            card.reporter.once(&format!("dispatches cannot be recorded: {error}"));
-        }
-    }
-
-    fn write_after(&mut self, space: &AddressSpace) -> std::io::Result<()> {
-        for (name, start, before) in &self.buffers {
-            let mut after = vec![0; before.len()];
-            if space.memory().read(*start, &mut after).is_err() || after == *before {
-                continue;
-            }
-            let same = before.iter().zip(&after).take_while(|(one, two)| one == two).count();
-            let end =
-                before.iter().zip(&after).rposition(|(one, two)| one != two).map_or(same, |last| last + 1);
-            let file = format!("{name}.after.bin");
-            std::fs::write(self.folder.join(&file), &after[same..end])?;
-            let _ =
-                writeln!(self.text, "\n[[expect]]\nbuffer = \"{name}\"\noffset = {same}\ndata = \"{file}\"");
-        }
-        std::fs::write(self.folder.join("launch.toml"), &self.text)
-    }
+    text + &images_text(chip)
 }

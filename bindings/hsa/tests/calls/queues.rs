@@ -1,30 +1,13 @@
 //! Queues, dispatches, code objects.
 
 use crate::support::{
-    Buffer, DEVICE, Dispatch, Executable, Queue, Signal, barrier, call, corpus, header, status, value_barrier,
+    Buffer, DEVICE, Dispatch, Executable, Queue, Signal, arguments, barrier, call, corpus, header, status,
+    value_barrier,
 };
 use std::ffi::c_void;
 use std::time::Duration;
 use warpjit_hsa::memory::Pool;
 use warpjit_hsa::status::Status;
-
-/// Arguments of a kernel, laid out by hand.
-fn arguments(parts: &[&[u8]]) -> Buffer {
-    let mut bytes = vec![0_u8; 512];
-    let mut at = 0;
-    for part in parts {
-        at = usize::next_multiple_of(at, part.len());
-        bytes[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
-    }
-    let buffer = Buffer::new(Pool::HostKernarg, bytes.len());
-    buffer.set(0, &bytes);
-    buffer
-}
-
-fn pointer(buffer: &Buffer) -> [u8; 8] {
-    buffer.address().to_le_bytes()
-}
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap())).collect()
@@ -35,7 +18,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 fn saxpy() {
     let executable = Executable::new(&corpus("saxpy/vega10.co"));
     let (x, y) = (Buffer::with(&corpus("saxpy/x.in.bin")), Buffer::with(&corpus("saxpy/y.in.bin")));
-    let arguments = arguments(&[&pointer(&y), &pointer(&x), &2.5_f32.to_le_bytes(), &1000_i32.to_le_bytes()]);
+    let arguments = arguments(&[&y.pointer(), &x.pointer(), &2.5_f32.to_le_bytes(), &1000_i32.to_le_bytes()]);
     let queue = Queue::new(64);
     let dispatch = Dispatch {
         executable: &executable,
@@ -57,7 +40,7 @@ fn scratch() {
     let executable = Executable::new(&corpus("private_sort/vega10.co"));
     assert!(executable.word("private_sort.kd", 14) > 0);
     let (from, to) = (Buffer::with(&corpus("private_sort/in.in.bin")), Buffer::new(Pool::Device, 8064));
-    let arguments = arguments(&[&pointer(&from), &pointer(&to), &20_i32.to_le_bytes()]);
+    let arguments = arguments(&[&from.pointer(), &to.pointer(), &20_i32.to_le_bytes()]);
     Dispatch {
         executable: &executable,
         kernel: "private_sort.kd",
@@ -85,7 +68,7 @@ fn variables() {
     ));
     assert_eq!(found, Status::INVALID_SYMBOL_NAME);
     let (from, to) = (Buffer::with(&corpus("vars/in.in.bin")), Buffer::new(Pool::Device, 256));
-    let arguments = arguments(&[&pointer(&to), &pointer(&from)]);
+    let arguments = arguments(&[&to.pointer(), &from.pointer()]);
     let dispatch = Dispatch {
         executable: &executable,
         kernel: "vars.kd",
@@ -107,7 +90,7 @@ fn dynamic_lds() {
     let values: Vec<u8> = (0..4096_u32).flat_map(u32::to_le_bytes).collect();
     let (from, to) = (Buffer::with(&values), Buffer::new(Pool::Device, 16));
     let lds = 0_u32.to_le_bytes();
-    let arguments = arguments(&[&pointer(&from), &pointer(&to), &lds, &4096_i32.to_le_bytes()]);
+    let arguments = arguments(&[&from.pointer(), &to.pointer(), &lds, &4096_i32.to_le_bytes()]);
     Dispatch {
         executable: &executable,
         kernel: "reduce_tree.kd",

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 use warpjit_hsa::exports::*;
 use warpjit_hsa::memory::Pool;
@@ -36,14 +36,21 @@ macro_rules! call {
 }
 pub(crate) use call;
 
+/// Where dispatches are recorded, if a test has said it before it began.
+pub static RECORD: OnceLock<String> = OnceLock::new();
+
+/// The device, if a test has said it before it began; else vega10.
+pub static CHIP: OnceLock<&str> = OnceLock::new();
+
 /// Begins with the library, once for all tests.
 pub fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let variable = |name: &str| match name {
-            "WARPJIT_EXEC_CHIP" => Some("vega10".to_owned()),
+            "WARPJIT_EXEC_CHIP" => Some((*CHIP.get().unwrap_or(&"vega10")).to_owned()),
             "WARPJIT_EXEC_CACHE" => Some(String::new()),
             "WARPJIT_EXEC_THREADS" => Some("2".to_owned()),
+            "WARPJIT_EXEC_RECORD" => RECORD.get().cloned(),
             "WARPJIT_EXEC_MEMORY_MIB" => Some("256".to_owned()),
             _ => None,
         };
@@ -92,6 +99,11 @@ impl Buffer {
 
     pub fn address(&self) -> u64 {
         self.0.expose_provenance() as u64
+    }
+
+    /// Its address as an argument.
+    pub fn pointer(&self) -> [u8; 8] {
+        self.address().to_le_bytes()
     }
 }
 
@@ -270,6 +282,20 @@ pub fn header(kind: u32) -> u32 {
 
 fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
+}
+
+/// Arguments of a kernel, laid out by hand.
+pub fn arguments(parts: &[&[u8]]) -> Buffer {
+    let mut bytes = vec![0_u8; 512];
+    let mut at = 0;
+    for part in parts {
+        at = usize::next_multiple_of(at, part.len());
+        bytes[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    let buffer = Buffer::new(Pool::HostKernarg, bytes.len());
+    buffer.set(0, &bytes);
+    buffer
 }
 
 /// A kernel's dispatch over work-items.

@@ -9,7 +9,7 @@ use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::Region;
 
 use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
-use crate::exec::background::Background;
+use crate::exec::background::{Background, Job, Saver};
 use crate::fork::{Mutex, Section};
 
 /// What is available for a warp at a block.
@@ -31,6 +31,8 @@ struct Ticket {
     rows: Option<(bool, [u32; 3])>,
     /// Whether compiling has begun and not ended.
     begun: bool,
+    /// Where the code is to be stored from: there may be no later launch that sees to it.
+    saver: Saver,
 }
 
 impl Drop for Ticket {
@@ -90,8 +92,9 @@ impl Jit {
             None => Ready::Later,
         };
         // The warp goes on at once, so the job gets a copy of its frame.
+        let saver = background.saver();
         let queued = background.push(|| {
-            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false };
+            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false, saver };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
             Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
@@ -111,24 +114,40 @@ impl Jit {
         look: BlockLook<'_>,
         background: &Background,
     ) -> bool {
+        let saver = background.saver();
         background.push(|| {
             let ticket = Ticket {
                 jit: Arc::downgrade(self),
                 at,
                 rows: Some((look.whole, look.threads)),
                 begun: false,
+                saver,
             };
             let frames: Vec<Box<[u32]>> = look.frames.iter().map(|&frame| frame.into()).collect();
             Box::new(move || ticket.compile(&frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
         })
     }
 
-    /// Saves new code to the cache in the background. If the queue is full, the code is saved when the program is
-    /// dropped.
+    /// Saves new code to the cache in the background, once no launch waits for code. If there is no thread, it is saved when the
+    /// program is dropped.
     pub fn save_behind(self: &Arc<Self>, background: &Background) {
-        if self.is_unsaved() {
-            let jit = Arc::downgrade(self);
-            background.push(|| Box::new(move || jit.upgrade().iter().for_each(|jit| jit.save())));
+        self.ask_to_save(|save| background.push_save(save));
+    }
+
+    /// Has new code saved by a job, unless one waits already.
+    fn ask_to_save(self: &Arc<Self>, push: impl FnOnce(Job) -> bool) {
+        if !self.is_unsaved() || self.saving.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let jit = Arc::downgrade(self);
+        let pushed = push(Box::new(move || {
+            if let Some(jit) = jit.upgrade() {
+                jit.saving.store(false, Ordering::Relaxed);
+                jit.save();
+            }
+        }));
+        if !pushed {
+            self.saving.store(false, Ordering::Relaxed);
         }
     }
 
@@ -172,5 +191,6 @@ impl Ticket {
         drop(versions);
         drop(section);
         jit.unsaved.store(true, Ordering::Relaxed);
+        jit.ask_to_save(|save| self.saver.push(save));
     }
 }

@@ -167,6 +167,8 @@ pub struct Jit {
     store: Option<(Store, Key)>,
     /// Whether something was compiled since the last save.
     unsaved: AtomicBool,
+    /// Whether a job waits that saves it.
+    saving: AtomicBool,
     /// Number of regions loaded from the cache.
     loaded: AtomicU64,
     /// Compiled code as text, if kept.
@@ -212,6 +214,7 @@ impl Jit {
             #[cfg(feature = "cache")]
             store: None,
             unsaved: AtomicBool::new(false),
+            saving: AtomicBool::new(false),
             loaded: AtomicU64::new(0),
             listings: Mutex::default(),
             kernel,

@@ -90,12 +90,14 @@ fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
     Straddles::In(access::guard(e, over))
 }
 
-/// The whole access, in dwords or byte by byte.
+/// The whole access, in dwords or byte by byte. What other waves may look at meanwhile is accessed in pairs of dwords, as on the chip: a
+/// pair is seen whole (a value with its flag). Compilers mark such loads by GLC; of stores they do not tell.
 fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
     let place = place(e, inst);
-    let parts = shape.unit.parts(false);
+    let pairs = !bytewise && place.address.is_some() && (shape.store || inst.mem.glc);
+    let parts = shape.unit.parts(pairs);
     if shape.store {
-        let values = access::stored(e, inst, shape, false);
+        let values = access::stored(e, inst, shape, pairs);
         for ((at, bytes), value) in parts.into_iter().zip(values) {
             if !bytewise {
                 place.store(e, at, bytes, value);
@@ -234,6 +236,9 @@ impl Place {
     }
 
     fn load(&self, e: &mut Emit<'_>, at: u32, bytes: u8, signed: bool) -> Value {
+        if bytes == 8 {
+            return self.load_pair(e, at);
+        }
         let address = self.global_at(e, at);
         let outside = self.outside(e);
         let guard = access::guard(e, outside);
@@ -246,7 +251,63 @@ impl Place {
         }
     }
 
+    /// Where lanes are neither in LDS nor in scratch, whose dwords do not lie side by side.
+    fn global_pair(&self, e: &mut Emit<'_>, at: u32) -> (Value, Option<Value>) {
+        let at = e.b.i64(at.into());
+        let address = self.address.map_or(at, |address| e.b.iadd(address, at));
+        let scratch = self.scratch.and_then(|(.., lanes)| lanes).map(|lanes| e.b.inot(lanes));
+        let outside = self.outside(e);
+        (address, access::and(e, outside, scratch))
+    }
+
+    /// The lanes in scratch, and the addresses of both dwords.
+    fn scratch_pair(&self, e: &mut Emit<'_>, at: u32) -> Option<([Value; 2], Value)> {
+        let (base, offset, lanes) = self.scratch?;
+        let addresses = [at, at + 4].map(|at| {
+            let offset = e.add_const(offset, at);
+            scratch::address(e, base, offset)
+        });
+        Some((addresses, lanes?))
+    }
+
+    fn load_pair(&self, e: &mut Emit<'_>, at: u32) -> Value {
+        let (address, there) = self.global_pair(e, at);
+        let guard = access::guard(e, there);
+        let mut value = e.b.load(access(GLOBAL, 8, false, 0), address, Some(guard));
+        if let Some((addresses, there)) = self.scratch_pair(e, at) {
+            let guard = access::guard(e, Some(there));
+            let [low, high] = addresses.map(|at| e.b.load(access(GLOBAL, 4, false, 0), at, Some(guard)));
+            let both = e.wide(low, high);
+            value = e.b.select(there, both, value);
+        }
+        if let Some((address, there)) = self.inside(e, at) {
+            let shared = e.b.load(access(Space::Shared, 8, false, 0), address, None);
+            value = e.b.select(there, shared, value);
+        }
+        value
+    }
+
+    fn store_pair(&self, e: &mut Emit<'_>, at: u32, value: Value) {
+        let (address, there) = self.global_pair(e, at);
+        let guard = e.store_guard(there);
+        e.b.store(access(GLOBAL, 8, false, 0), address, value, Some(guard));
+        if let Some((addresses, there)) = self.scratch_pair(e, at) {
+            let guard = e.store_guard(Some(there));
+            let halves = [e.low(value), e.high(value)];
+            for (address, half) in addresses.into_iter().zip(halves) {
+                e.b.store(access(GLOBAL, 4, false, 0), address, half, Some(guard));
+            }
+        }
+        if let Some((address, there)) = self.inside(e, at) {
+            let guard = access::guard(e, Some(there));
+            e.b.store(access(Space::Shared, 8, false, 0), address, value, Some(guard));
+        }
+    }
+
     fn store(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value) {
+        if bytes == 8 {
+            return self.store_pair(e, at, value);
+        }
         let address = self.global_at(e, at);
         let outside = self.outside(e);
         let guard = e.store_guard(outside);
