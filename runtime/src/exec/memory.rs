@@ -73,6 +73,15 @@ impl Shared {
 /// A word of guest memory, little endian.
 pub type Word = [u8; 4];
 
+/// The row of a stage's input whose words all lanes have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldRow {
+    /// Its number.
+    pub row: usize,
+    /// How many lanes have them.
+    pub lanes: usize,
+}
+
 /// Local memory of the lanes of a warp, interleaved by 32-bit words. Byte `a` of lane `l` is at
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
@@ -80,8 +89,8 @@ pub struct Local {
     bytes: CacheAligned<u8>,
     lanes: usize,
     size: usize,
-    /// For each input of a graphics stage: the row whose words it has in all lanes, and how many lanes have them, if it is one.
-    held: Vec<Option<(usize, usize)>>,
+    /// For each input of a graphics stage: the row that it has in all lanes, if it is one.
+    held: Vec<Option<HeldRow>>,
 }
 
 impl Local {
@@ -104,7 +113,7 @@ impl Local {
     }
 
     /// The same, to write them, and what the inputs of a stage hold.
-    pub fn stage_words(&mut self) -> (&mut [Word], &mut Vec<Option<(usize, usize)>>) {
+    pub fn stage_words(&mut self) -> (&mut [Word], &mut Vec<Option<HeldRow>>) {
         (self.bytes.as_chunks_mut().0, &mut self.held)
     }
 

@@ -3,7 +3,7 @@
 use super::interface::parts;
 use super::run::{Items, Lot, Source, StageRun, WARP};
 use super::{InputArea, LaneWord, Per, Quad, Stage};
-use crate::exec::{Local, Word};
+use crate::exec::{HeldRow, Local, Word};
 
 /// All bits of a truth value.
 const TRUE: u32 = u32::MAX;
@@ -70,18 +70,18 @@ impl StageRun {
         }
     }
 
-    /// `held`: the row that all lanes have the words of, and how many lanes, from the warp before.
+    /// `held`: what the warp before has left.
     fn fill_input(
         &self,
         source: &Source,
         area: &InputArea,
         lot: &Lot,
         words: &mut [Word],
-        held: &mut Option<(usize, usize)>,
+        held: &mut Option<HeldRow>,
     ) {
         let input = &self.program.interface.inputs[source.index];
         let one = self.one_row(input.per, lot);
-        let now = one.map(|row| (row, lot.count)).filter(|_| self.program.keeps_inputs);
+        let now = one.map(|row| HeldRow { row, lanes: lot.count }).filter(|_| self.program.keeps_inputs);
         if now.is_some() && *held == now {
             return;
         }
