@@ -3,71 +3,7 @@
 //!
 //! The expected results are worked out here from the order of the instructions.
 
-use warpjit_frontend::gcn::{Generation, assemble};
-use warpjit_runtime::{Access, Config, Engine, HostLevel, Isa, Launch, Program, ProgramOptions, Tier};
-
-const DATA: u64 = 0x10_0000;
-const WORDS: usize = 256;
-
-/// All ways to run.
-fn ways() -> Vec<Config> {
-    let base = |tier| Config::default().tier(tier).threads(1);
-    let mut ways = vec![base(Tier::Interp), base(Tier::Jit), base(Tier::Auto).hot_after(Some(0))];
-    for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
-        for chunk_groups in [0, 1, 2, 4] {
-            for lockstep in [false, true] {
-                ways.push(base(Tier::Jit).host(host).chunk_groups(Some(chunk_groups)).lockstep(lockstep));
-            }
-        }
-    }
-    ways
-}
-
-/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`,
-/// `s[4:7]` a resource of it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the
-/// end.
-#[track_caller]
-fn check(text: &str, expected: impl Fn(u32) -> u32) {
-    let setup = "s_mov_b32 s4, s0
-        s_mov_b32 s5, s1
-        s_movk_i32 s6, 0x400
-        s_mov_b32 s7, 0x27fac
-        v_lshlrev_b32 v1, 2, v0\n";
-    let source = format!("{setup}{text}\ns_endpgm\n");
-    let code = assemble(&source, Generation::Gfx9).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-    let options = ProgramOptions::new(Isa::Gcn)
-        .raw(true)
-        .chip(Some(Generation::Gfx9.into()))
-        .rsrc1(Some(3 | 6 << 6))
-        .rsrc2(Some(2 << 1));
-    let program = Program::load(&code, &options).expect("valid code");
-    let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(vec![DATA as u32, 0]);
-    let before: Vec<u8> = (0..WORDS as u32).flat_map(|n| (1000 + n).to_le_bytes()).collect();
-    for config in ways() {
-        let name = format!("{config:?}");
-        let engine = Engine::new(config).expect("an engine");
-        let memory = engine.memory().expect("memory");
-        memory.map(Some(DATA), before.len() as u64, Access::ReadWrite).expect("mapped");
-        memory.write(DATA, &before).expect("writable");
-        let report = engine.run(&program, &memory, &launch).unwrap_or_else(|error| panic!("{error}: {name}"));
-        assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
-        let mut after = vec![0; before.len()];
-        memory.read(DATA, &mut after).expect("readable");
-        for (n, word) in after.chunks_exact(4).enumerate() {
-            let word = u32::from_le_bytes(word.try_into().expect("four bytes"));
-            assert_eq!(word, expected(n as u32), "word {n}, {name}\n{text}");
-        }
-    }
-}
-
-/// Every lane stores `s8` behind the 64 words that programs change.
-const SHOW: &str = "v_mov_b32 v3, s8
-    buffer_store_dword v3, v1, s[4:7], 0 offen offset:256\n";
-
-/// What a word holds that only [`SHOW`] has stored to.
-fn shown(n: u32, value: u32) -> u32 {
-    if (64..128).contains(&n) { value } else { 1000 + n }
-}
+use warpjit_tests::gcn::one_wave::{SHOW, check, shown};
 
 #[test]
 fn lanes_store_to_what_has_been_loaded() {

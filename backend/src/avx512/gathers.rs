@@ -51,7 +51,8 @@ impl Lower<'_> {
         let mem = x.mem;
         let local = mem.space == Space::Local;
         let straddles = local && mem.align < mem.bytes.min(4);
-        if straddles || x.value.is_some() && mem.bytes < 4 {
+        let narrow = x.value.is_some() && mem.bytes < 4;
+        if straddles || narrow && mem.space != Space::Shared {
             return self.by_helper(x);
         }
         let mut indices = self.address_parts(x);
@@ -74,6 +75,9 @@ impl Lower<'_> {
                 .zip(guard.iter())
                 .map(|(&i, &k)| self.a.vcmpm(CMPU[0], k, i, Src::R(splat), LESS))
                 .collect();
+        }
+        if narrow {
+            return self.narrow_stores(x, base, &indices, &guard);
         }
         let places = if local { self.local_places(&indices) } else { indices };
         self.bounded_accesses(x, base, &places, &guard)

@@ -123,13 +123,39 @@ impl Lower<'_> {
         is_wide: bool,
         guarded: bool,
     ) -> Result<Vec<R>, Error> {
+        let bits = self.guard_bits(x.guard)?;
+        let site = self.site(x.data, TrapLane::Gather { first: 0, wide: is_wide, guarded });
+        self.loop_over(x, base, is_wide, bits, site)
+    }
+
+    /// Stores of less than a word in the lanes of `masks`, which are all inside: there are no scatters of those.
+    pub fn narrow_stores(
+        &mut self,
+        x: &Access<'_>,
+        base: R,
+        indices: &[R],
+        masks: &[R],
+    ) -> Result<Vec<R>, Error> {
+        self.note_addresses(indices);
+        let bits = self.bits_of_masks(masks);
+        self.loop_over(x, base, false, bits, None)
+    }
+
+    /// One access after the other, in the lanes of `bits`, the addresses being in the context.
+    fn loop_over(
+        &mut self,
+        x: &Access<'_>,
+        base: R,
+        is_wide: bool,
+        bits: R,
+        site: Option<u32>,
+    ) -> Result<Vec<R>, Error> {
         let mem = x.mem;
         if let Some(v) = x.value {
             for (n, &p) in self.regs(v)?.iter().enumerate() {
                 self.a.store64(Mem::at(self.context, at::LANE_VALUES + 64 * n as i32), p);
             }
         }
-        let bits = self.guard_bits(x.guard)?;
         let (head, body, end) = (self.a.block(), self.a.block(), self.a.block());
         let left = self.a.param(head, RegClass::Int);
         self.a.jump(head, &[bits]);
@@ -141,7 +167,6 @@ impl Lower<'_> {
         let scale = if is_wide { 8 } else { 4 };
         let place = Mem::indexed(self.context, lane, scale, at::LANE_ADDRESSES);
         let address = if is_wide { self.a.load64g(place) } else { self.a.load32(place) };
-        let site = self.site(x.data, TrapLane::Gather { first: 0, wide: is_wide, guarded });
         let value_scale = if mem.bytes == 8 { 8 } else { 4 };
         let own = Mem::indexed(self.context, lane, value_scale, at::LANE_VALUES);
         let there = Mem::indexed(base, address, 1, 0);

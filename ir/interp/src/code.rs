@@ -11,6 +11,7 @@ use super::warp::Warp;
 use warpjit_ir_core::device::DeviceSite;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::eval::{self, Kernel};
+use warpjit_ir_core::exit::terminator_cond;
 use warpjit_ir_core::function::{
     Begun, BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef,
 };
@@ -124,6 +125,8 @@ pub(super) struct BlockCode {
     pub term: Terminator,
     /// Condition or address of the terminator; `exited` of a return.
     pub term_args: [Option<u32>; 2],
+    /// Whether the condition of the terminator is the same in all lanes.
+    pub same_cond: bool,
     pub edges: [EdgeCopies; 2],
     pub pc: u32,
     pub term_pc: u32,
@@ -520,10 +523,12 @@ impl Prepare<'_> {
         draft.pc = data.term_pc;
         let term_goes_on = data.guest_insts == 0 && self.counted.contains(&data.term_pc);
         let (term_args, edges) = self.terminator(&mut draft, &term)?;
+        let same_cond = terminator_cond(&term).is_some_and(|cond| self.func.ty(cond).uniform);
         let code = BlockCode {
             ops: draft.ops,
             term,
             term_args,
+            same_cond,
             edges,
             pc: data.pc,
             term_pc: data.term_pc,

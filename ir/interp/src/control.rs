@@ -19,7 +19,7 @@ impl Code {
     pub fn finish(&self, warp: &mut Warp, cond: Option<u64>, addresses: Option<&[u64]>) -> Flow {
         let block = &self.blocks[warp.block.index()];
         let (stay, mask) = (warp.block, warp.active);
-        let taken = mask & cond.unwrap_or(u64::MAX);
+        let taken = self.taking(warp.block, mask, cond.unwrap_or(u64::MAX));
         let result = match &block.term {
             Terminator::Jump(to) => Ok(warp.go(to.block)),
             Terminator::Branch { taken: to, next, .. } => warp.branch(taken, to.block, next.block),
@@ -100,6 +100,16 @@ impl Code {
             (warp.block, warp.active) = (stay, mask);
             Flow::Fault(self.fault(warp, FaultKind::Stack))
         })
+    }
+
+    /// Of the active lanes, those in which the condition of a block's terminator holds. A condition that is the same in all lanes holds if
+    /// it does in any: of a vote, a region gives the mask.
+    pub fn taking(&self, block: Block, active: u64, cond: u64) -> u64 {
+        match active & cond {
+            0 => 0,
+            _ if self.blocks[block.index()].same_cond => active,
+            lanes => lanes,
+        }
     }
 
     /// Continues a warp after a lane region has taken `exit`. `exited` are the lanes whose threads

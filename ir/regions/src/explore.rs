@@ -172,6 +172,8 @@ pub struct KernelFacts {
     /// Blocks with a vote that each chunk takes by itself, each with the post-dominator of the vote's branch
     /// ([`super::votes`]).
     votes: HashMap<Block, Block>,
+    /// Blocks with a vote that an exit can take, each with the mask that is asked for ([`super::votes::at_exits`]).
+    exit_votes: HashMap<Block, Value>,
     /// For each block explored so far: whether it is the head of a loop that certainly waits.
     waits: Vec<AtomicBool>,
 }
@@ -182,7 +184,7 @@ impl KernelFacts {
         func: &Function,
         run: Run,
         order: Order,
-        votes: HashMap<Block, Block>,
+        (votes, exit_votes): (HashMap<Block, Block>, HashMap<Block, Value>),
         meter: &Meter,
     ) -> Result<KernelFacts, Stopped> {
         let may_be_called = may_be_called(func, meter)?;
@@ -193,8 +195,20 @@ impl KernelFacts {
             run,
             order,
             votes,
+            exit_votes,
             waits,
         })
+    }
+
+    /// Whether the block ends with a vote that the exit of a region can take.
+    pub fn votes_at_exit(&self, block: Block) -> bool {
+        self.exit_votes.contains_key(&block)
+    }
+
+    /// What an exit after the block's body gives as the condition of its terminator: the mask of a vote, since the condition needs all
+    /// lanes of the warp.
+    fn exit_cond(&self, func: &Function, block: Block) -> Option<Value> {
+        self.exit_votes.get(&block).copied().or_else(|| terminator_cond(func.term(block)))
     }
 
     /// Whether a block is known to be the head of a loop that certainly waits.
@@ -324,10 +338,11 @@ pub fn explore(
 /// The region that consists of one block's body; `None` if that must run in the interpreter.
 pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
     // A vote over one chunk is not the condition that the driver needs.
-    if has_cross_lane(func, facts, entry) || facts.votes.contains_key(&entry) {
+    let votes = facts.votes.contains_key(&entry) && !facts.votes_at_exit(entry);
+    if has_cross_lane(func, facts, entry) || votes {
         return None;
     }
-    let cond = terminator_cond(func.term(entry));
+    let cond = facts.exit_cond(func, entry);
     Some(Plan {
         nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
         exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
@@ -483,9 +498,10 @@ impl Explorer<'_> {
 
     fn expand(&mut self, block: Block, stack: &[Entry]) -> Result<NodeTerm, Failure> {
         let term = self.func.term(block);
-        if stack.is_empty() && self.stops.term.contains(&block) {
+        let by_exit = self.facts.votes_at_exit(block) && !self.facts.votes.contains_key(&block);
+        if stack.is_empty() && (by_exit || self.stops.term.contains(&block)) {
             let exit = self.exit(ExitKind::Terminator(block));
-            return Ok(NodeTerm::Exit(exit, terminator_cond(term)));
+            return Ok(NodeTerm::Exit(exit, self.facts.exit_cond(self.func, block)));
         }
         let push = |kind, target| {
             let mut s = stack.to_vec();
@@ -718,12 +734,15 @@ impl Explorer<'_> {
         })
     }
 
-    /// Checks that the paths of every vote taken by chunks meet again before the region exits.
+    /// Checks that the paths of every vote taken by chunks meet again before the region exits. Others are left to an exit.
     fn check_votes(&mut self, plan: &Plan) -> Result<(), Failure> {
         let succs = plan.successors();
         for (n, node) in plan.nodes.iter().enumerate() {
             let Some(block) = node.block else { continue };
             let Some(&meeting) = self.facts.votes.get(&block) else { continue };
+            if matches!(node.term, NodeTerm::Exit(..)) {
+                continue;
+            }
             let meets = |node: &Node| match (node.block, node.term) {
                 (Some(at), _) => at == meeting,
                 (None, NodeTerm::Exit(exit, _)) => plan.exits[exit] == ExitKind::Enter(meeting),
@@ -738,10 +757,13 @@ impl Explorer<'_> {
             if together {
                 continue;
             }
-            if block == self.entry {
+            if self.facts.votes_at_exit(block) {
+                self.stops.term.insert(block);
+            } else if block == self.entry {
                 return Err(Failure::Impossible);
+            } else {
+                self.stops.enter.insert(block);
             }
-            self.stops.enter.insert(block);
             return Err(Failure::Stop);
         }
         Ok(())

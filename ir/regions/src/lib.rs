@@ -302,11 +302,13 @@ impl Kernel {
         if keep_registers && exact_steps {
             live = live.keep_everywhere();
         }
-        let mut taken = Default::default();
+        let (mut taken, mut left) = Default::default();
         if self.wave && !self.whole {
             let mut changed = func.as_ref().unwrap_or(&self.func).clone();
+            left = votes::at_exits(&changed);
             taken = votes::localize(&mut changed, &live, meter)?;
-            func = if taken.is_empty() { func } else { Some(changed) };
+            votes::leave_to_exits(&mut changed, left.keys());
+            func = if taken.is_empty() && left.is_empty() { func } else { Some(changed) };
         }
         meter.hold(func.as_ref().map_or(0, Function::bytes))?;
         let run = explore::Run {
@@ -319,7 +321,8 @@ impl Kernel {
             cut_loops: self.options.bounded,
         };
         let order = self.order.clone();
-        let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, taken, meter)?;
+        let facts =
+            KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, (taken, left), meter)?;
         let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
         Ok(Analysis { func, facts, live, crosses })
     }
@@ -332,6 +335,11 @@ impl Kernel {
     /// Whether a block is known to be the head of a loop that certainly waits. No region contains such a loop.
     pub fn surely_waits(&self, block: Block) -> bool {
         self.analysis.get().is_some_and(|analysis| analysis.facts.surely_waits(block))
+    }
+
+    /// Whether a block ends with a branch on a vote whose condition regions give as a mask. Known once the first region has been requested.
+    pub fn votes_at_exit(&self, block: Block) -> bool {
+        self.analysis.get().is_some_and(|analysis| analysis.facts.votes_at_exit(block))
     }
 
     /// Whether one chunk must hold all lanes of the warp in its regions, because they may contain cross-lane

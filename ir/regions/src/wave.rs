@@ -54,7 +54,9 @@ pub fn to_mask(src: &Function, uniform_slots: &SlotSet) -> Function {
                 Terminator::Return { exit: 0, exited: all, cond: None }
             }
             Terminator::Return { exit, exited, cond } => {
-                Terminator::Return { exit: *exit, exited: *exited, cond: cond.map(|c| b.splat(c)) }
+                // A vote's is a mask already.
+                let cond = cond.map(|c| if src.ty(c).uniform { b.splat(c) } else { c });
+                Terminator::Return { exit: *exit, exited: *exited, cond }
             }
             other => other.clone(),
         };

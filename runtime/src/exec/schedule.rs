@@ -13,7 +13,7 @@ use super::block::{BlockFault, InLaunch, RunningBlock, Turn};
 use super::block_row::{self, NextBlock, RowRunner};
 use super::launch_state::LaunchState;
 use super::pool::Pool;
-use super::samples::Sampler;
+use super::samples::{Sampler, thread_time};
 use super::setup::Plan;
 use super::stock::Stock;
 use super::stop::Stop;
@@ -324,17 +324,17 @@ impl<'a> Scheduler<'a> {
         other.as_mut().unwrap_or(vectors)
     }
 
-    /// If blocks are being timed: the current time and the compile time so far.
-    fn start_clock(&self, tiers: &Tiers) -> Option<(Instant, Duration)> {
+    /// If blocks are being timed: this thread's processor time and the compile time so far.
+    fn start_clock(&self, tiers: &Tiers) -> Option<(Duration, Duration)> {
         let measures = self.make_others.is_some() && self.tiers.choice().is_measuring();
-        measures.then(|| (Instant::now(), tiers.compile_times().0))
+        measures.then(|| (thread_time(), tiers.compile_times().0))
     }
 
     /// Reports blocks that have run since the clock was started. Compile time in between is subtracted.
-    fn stop_clock(&self, started: Option<(Instant, Duration)>, way: Way, tiers: &Tiers, blocks: u64) {
+    fn stop_clock(&self, started: Option<(Duration, Duration)>, way: Way, tiers: &Tiers, blocks: u64) {
         match started {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                self.tiers.choice().took(way, blocks, start.elapsed());
+                self.tiers.choice().took(way, blocks, thread_time().saturating_sub(start));
             }
             Some(_) => {}
             None if self.make_others.is_some() => self.tiers.choice().ran(blocks),

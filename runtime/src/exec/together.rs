@@ -310,7 +310,7 @@ impl RunningBlock {
                 (all && even()).then_some((*next, 0))
             }
             Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
-                let taking = |call: &Call| call.words[1] & call.word;
+                let taking = |call: &Call| tiers.code().taking(block, call.word, call.words[1]);
                 if calls.iter().all(|call| taking(call) == call.word) {
                     Some((taken.block, 1))
                 } else if calls.iter().all(|call| taking(call) == 0) {

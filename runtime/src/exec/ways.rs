@@ -5,7 +5,8 @@
 //! where lanes often look at each other, for such places end the regions of the other two. That depends on the data, so it is
 //! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the fastest way
 //! continues. The measurement is repeated now and then, less often each time it confirms the choice. Whole warps take
-//! part from the second one on, since their code takes long to compile.
+//! part from the second one on, since their code takes long to compile. Time is the processor time of the thread that runs the
+//! block, so that other work on the machine does not decide.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;

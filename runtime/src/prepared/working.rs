@@ -4,6 +4,7 @@ use super::wide::{Owned, others_of};
 use super::{Consts, Template, Wide, number};
 use crate::engine;
 use crate::exec::block::{RunningBlock, Turn};
+use crate::exec::samples::thread_time;
 use crate::exec::setup::{Plan, UserWords, extend_user_data, user_words};
 use crate::exec::tiers::Patience;
 use crate::exec::ways::Way;
@@ -466,7 +467,7 @@ impl Working {
         };
         means.stale = false;
         let patience = Asked { cancel, stop, stopped: Cell::new(false) };
-        let clock = (may_choose && choice.is_measuring()).then(|| (Instant::now(), tiers.compile_times().0));
+        let clock = (may_choose && choice.is_measuring()).then(|| (thread_time(), tiers.compile_times().0));
         let turn = loop {
             match block.turn(plan, tiers, memory, &mut stepper, &patience) {
                 Turn::Suspended if patience.stop() => break Turn::Stopped,
@@ -480,7 +481,7 @@ impl Working {
         let done = u64::from(matches!(turn, Turn::Done));
         match clock {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                choice.took(way, done, start.elapsed());
+                choice.took(way, done, thread_time().saturating_sub(start));
             }
             Some(_) => {}
             None if may_choose => choice.ran(done),

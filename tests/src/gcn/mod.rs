@@ -7,6 +7,7 @@ mod generator;
 pub mod memory;
 mod model;
 pub mod object;
+pub mod one_wave;
 mod operations;
 mod program;
 pub mod scalar;

@@ -39,10 +39,7 @@ pub(super) fn terminator(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) -> bo
             // The address is read first: both may be the same registers.
             let address = l.e.src64(inst, 0);
             set_return_address(l, inst);
-            match node.target {
-                Some(target) => l.jump(Some(target)),
-                None => indirect(l, address),
-            }
+            go_to(l, node, address);
         }
         Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK if fork_works(inst) => fork(l, node, inst),
         Op::S_CBRANCH_JOIN => join(l, inst),
@@ -149,13 +146,33 @@ fn set_return_address(l: &mut Lifter<'_, '_>, inst: &Inst) {
 }
 
 fn computed(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst, source: usize) {
-    match node.target {
+    match node.target() {
         Some(target) => l.jump(Some(target)),
         None => {
             let address = l.e.src64(inst, source);
-            indirect(l, address);
+            go_to(l, node, address);
         }
     }
+}
+
+/// Goes to a guest address, a uniform i64, which is one of the node's targets if it has any.
+fn go_to(l: &mut Lifter<'_, '_>, node: &Node, address: Value) {
+    let Some((&last, others)) = node.targets.split_last() else { return indirect(l, address) };
+    if !others.is_empty() {
+        let kept = l.e.keep(address, 0);
+        for &target in others {
+            let taken = l.edge(target);
+            let next = l.e.b.pc;
+            let next = l.e.b.func.add_block(next);
+            let address = l.e.get(kept);
+            let place = l.e.code.address(target);
+            let place = l.e.b.i64(place);
+            let cond = l.e.b.icmp(IntCC::Eq, address, place);
+            l.e.terminate(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
+            l.e.start(next);
+        }
+    }
+    l.jump(Some(last));
 }
 
 /// Bit of an address that is no position: it is set where the address would look like one.
@@ -188,7 +205,7 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
 /// the smaller side first, while mask and address of the other one wait in SGPRs.
 fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
     let next = inst.next_pc();
-    let target_constant = inst.target_pc.or(node.target.map(u64::from));
+    let target_constant = inst.target_pc.or(node.target().map(u64::from));
     let e = &mut l.e;
     let code = fork_condition(inst).operand.scalar_code().unwrap_or(0);
     let (exec, mask) = (e.exec(), e.lanes(code));

@@ -370,6 +370,35 @@ fn indirect_branches() {
 }
 
 #[test]
+fn lanes_decide_together_where_the_condition_is_one() {
+    use warpjit_ir_core::exit::ExitKind;
+    // A branch on a vote, and one on the mask itself: where lanes stand and which are active after a region has given some lanes.
+    for (votes, given, wanted) in [
+        (true, 0x10, (1, 0x3f, 0)),
+        (true, 0x3f, (1, 0x3f, 0)),
+        (true, 0, (2, 0x3f, 0)),
+        // Lanes that are not active do not count.
+        (true, 0x40, (2, 0x3f, 0)),
+        (false, 0x10, (1, 0x10, 1)),
+        (false, 0x40, (2, 0x3f, 0)),
+    ] {
+        let mut g = Graph::new(3);
+        let slot = g.p[0];
+        let mut b = Builder::new(&mut g.func, Block(0));
+        let mut cond = b.get(slot);
+        if votes {
+            cond = b.vote_any(cond);
+        }
+        b.terminate(Terminator::Branch { cond, taken: Block(1).into(), next: Block(2).into() });
+        g.exit(1).exit(2);
+        let code = code(&g.func);
+        let mut warp = warp(&g.func, &code, 0x3f, &[]);
+        assert_eq!(code.finish_region(&mut warp, ExitKind::Terminator(Block(0)), 0, Some(given)), Flow::Next);
+        assert_eq!((warp.block.0, warp.active, warp.stack.len()), wanted, "{votes} {given:#x}");
+    }
+}
+
+#[test]
 fn barrier_returns_to_the_scheduler() {
     let mut g = Graph::new(2);
     let spec = BarrierSpec { index: 3, arrive: true, wait: false, warps: Some(2), from: None };

@@ -9,6 +9,9 @@
 //! unchanged. The proof evaluates the blocks between for such a lane (`ways.rs`). It knows of each value (`fact.rs`) that it is the
 //! same as at the vote, or a number. A value that does change may still be harmless, if nothing reads it in that lane
 //! (`unseen.rs`).
+//!
+//! Any other such branch is left to the exit of the region ([`at_exits`]): its condition is the mask, which has the bits of all chunks when
+//! the last one has run, and the driver branches by it.
 
 mod fact;
 mod unseen;
@@ -109,6 +112,30 @@ pub fn some_stay(func: &Function, keep_registers: bool, meter: &Meter) -> Result
     let mut changed = func.clone();
     localize(&mut changed, &live, meter)?;
     Ok(count(&changed) > 0)
+}
+
+/// The votes that a region can leave to its exit: blocks whose branch is taken if any lane of the warp is in a mask, each with that mask.
+/// The region ends with the mask as the condition of the branch, and whoever continues the warp sees all its lanes.
+pub fn at_exits(func: &Function) -> HashMap<Block, Value> {
+    let direct = |block: Block| {
+        let vote = vote_of(func, block)?;
+        let Terminator::Branch { cond, .. } = func.term(block) else { return None };
+        let is_used = |i: warpjit_ir_core::entities::Inst| func.inst(i).args.contains(cond);
+        let branch_alone = !func.block(block).insts.iter().any(|&i| is_used(i));
+        (func.inst(vote.inst).result == Some(*cond) && branch_alone).then_some((block, vote.mask))
+    };
+    func.block_ids().filter_map(direct).collect()
+}
+
+/// Rewrites the votes of these blocks, of which regions use nothing but the mask, so that no cross-lane operation is left there.
+pub fn leave_to_exits<'b>(func: &mut Function, blocks: impl Iterator<Item = &'b Block>) {
+    for &block in blocks {
+        for inst in func.block(block).insts.clone() {
+            if func.inst(inst).op == Opcode::VoteAny {
+                func.inst_mut(inst).op = Opcode::Any;
+            }
+        }
+    }
 }
 
 struct Vote {
@@ -227,6 +254,67 @@ mod tests {
         let used = "v22: mask = slot.get s6\n store.u32 global0[v13 + 0x0], v13 align 4 if v22";
         assert_eq!(localized(none, used), 1);
         assert_eq!(localized("store.u32 global0[v2 + 0x0], v2 align 4 if v1", STORE), 1);
+    }
+
+    /// A program that adds to a register in lanes, and to a scalar once, if any lane of a mask is left; `after` is done with the vote.
+    fn voting(after: &str) -> Function {
+        let text = format!(
+            "function @test spmd lanes 64 {{
+                slot s0: mask exec lane_mask
+                slot s1: i32 v0
+                slot s2: ui32 s0
+            block0 pc 0x0:
+                v0: mask = slot.get s0
+                v1: i32 = slot.get s1
+                v2: i32 = iadd v1, v1
+                v3: i32 = select v0, v2, v1
+                slot.set s1, v3
+                jump block1
+            block1 pc 0x4:
+                v4: mask = slot.get s0
+                v5: ui1 = vote_any v4
+                {after}
+                branch v5, block2, block3
+            block2 pc 0x8:
+                v6: ui32 = slot.get s2
+                v7: ui32 = iadd v6, v6
+                slot.set s2, v7
+                jump block3
+            block3 pc 0xc:
+                v8: i32 = slot.get s1
+                v9: ui32 = slot.get s2
+                store.u32 global0[v8 + 0x0], v9 align 4
+                leave.exit -> block3
+            }}"
+        );
+        parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    #[test]
+    fn a_vote_that_all_lanes_take_is_the_exits() {
+        use crate::explore::ExitKind;
+        use crate::{Kernel, RegionOptions, SlotFacts};
+        let exits = |after: &str, at: usize| {
+            let kernel = Kernel::new(voting(after), RegionOptions::default());
+            let region = kernel.region(Block::new(at), &SlotFacts::none(kernel.func.slots.len()))?;
+            warpjit_ir_core::verify::verify(&region.mask).expect("valid mask form");
+            assert!(!region.mask.to_string().contains("vote_any"), "{}", region.mask);
+            // The condition of the exit is EXEC, and is not the same in all lanes.
+            let conds = region.mask.blocks.iter().filter_map(|block| match &block.term {
+                Some(Terminator::Return { cond: Some(cond), .. }) => Some(region.mask.ty(*cond).uniform),
+                _ => None,
+            });
+            Some((region.exits.clone(), conds.collect::<Vec<_>>(), region.blocks.len()))
+        };
+        let vote = vec![ExitKind::Ended, ExitKind::Terminator(Block(1))];
+        assert_eq!(exits("", 0), Some((vote.clone(), vec![false], 2)));
+        // Where the vote stands at the start, too.
+        assert_eq!(exits("", 1), Some((vote, vec![false], 1)));
+        // A number that is made of it needs all lanes, so the interpreter takes it.
+        let kept = "v20: ui32 = const 0x1\n v21: ui32 = const 0x0\n v22: ui32 = select v5, v20, v21\n slot.set s2, v22";
+        let enter = vec![ExitKind::Ended, ExitKind::Enter(Block(1))];
+        assert_eq!(exits(kept, 0), Some((enter, vec![], 1)));
+        assert_eq!(exits(kept, 1), None);
     }
 
     /// Whether chunks take the vote of a program that does `inside` in lanes with `v0 < v1` only, and `after` in all.

@@ -89,6 +89,8 @@ impl Jit {
                 *warps = spec.warps.or(*warps);
                 (spec.arrive && spec.wait && spec.from.is_none() && asks).then(|| Way::Next(number(*next)))
             }
+            // A mask decides there, of which each warp may have some lanes.
+            _ if self.kernel.votes_at_exit(block) => None,
             Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
                 Some(Way::Branch { taken: number(taken.block), next: number(next.block) })
             }

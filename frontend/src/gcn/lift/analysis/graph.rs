@@ -1,6 +1,6 @@
 //! Finds the instructions that a program can reach, where its blocks begin, and their successors.
 //!
-//! A jump to a computed address is followed if the address is a constant. Any other computed jump may go to every *indirect
+//! A jump to a computed address is followed if the address is a constant, or one of a few places that calls return to. Any other computed jump may go to every *indirect
 //! target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an address in the code. If there are
 //! no such targets, it may go to every block.
 
@@ -25,8 +25,18 @@ pub(in crate::gcn::lift) struct Node {
     pub(in crate::gcn::lift) successors: Vec<u32>,
     /// Whether it can go to all indirect targets besides.
     pub(in crate::gcn::lift) indirect: bool,
-    /// Where the last instruction jumps to, if that is computed and known.
-    pub(in crate::gcn::lift) target: Option<u32>,
+    /// Where the last instruction jumps to, if that is computed and known: one of these.
+    pub(in crate::gcn::lift) targets: Vec<u32>,
+}
+
+impl Node {
+    /// The only block that a computed jump leads to.
+    pub(in crate::gcn::lift) fn target(&self) -> Option<u32> {
+        match self.targets[..] {
+            [target] => Some(target),
+            _ => None,
+        }
+    }
 }
 
 /// The reachable code.
@@ -74,8 +84,8 @@ struct Explorer<'a> {
     /// The worklist: blocks to visit. Blocks that were cut shorter (`shortened`) are visited last, because a block may be cut many times.
     waiting: BTreeSet<u32>,
     shortened: BTreeSet<u32>,
-    /// The targets of computed jumps, by the jump's address; `None` is an unknown target.
-    jumps: BTreeMap<u32, Option<u32>>,
+    /// The targets of computed jumps, by the jump's address; `None`: unknown.
+    jumps: BTreeMap<u32, Option<Vec<u32>>>,
     /// The state after all jumps to unknown addresses, merged. `anywhere_waits`: it has changed and has not been propagated to their
     /// targets. That is done when the worklist is empty, because there may be as many jumps and targets as blocks.
     anywhere: Option<Statics>,
@@ -205,10 +215,20 @@ pub(in crate::gcn::lift) fn position_of(address: u64, code: &Code<'_>) -> Option
     code.known(address).filter(|position| position.is_multiple_of(4))
 }
 
-/// Where a jump goes whose address is computed, by what is known before it; `None`: anywhere.
-fn resolve(jump: &Inst, source: usize, statics: &Statics, code: &Code<'_>) -> Option<u32> {
+/// Where a jump may go whose address is computed, by what is known before it; `None`: anywhere.
+fn resolve(jump: &Inst, source: usize, statics: &Statics, code: &Code<'_>) -> Option<Vec<u32>> {
     jump.srcs().get(source)?;
-    code.lead(statics.source64(jump, source)?)
+    if let Some(address) = statics.source64(jump, source) {
+        return Some(vec![code.lead(address)?]);
+    }
+    if is_fork(jump) {
+        return None;
+    }
+    let mut targets: Vec<u32> =
+        statics.places(jump, source)?.iter().map(|&address| code.lead(address)).collect::<Option<_>>()?;
+    targets.sort_unstable();
+    targets.dedup();
+    Some(targets)
 }
 
 /// Which source is the address that an instruction jumps to.
@@ -366,7 +386,7 @@ impl Explorer<'_> {
             }
             pc = inst.next_pc() as u32;
             if ends_block(&inst) {
-                return self.leave(&inst, target, &statics);
+                return self.leave(&inst, target.as_ref(), &statics);
             }
             if self.leaders.contains(&pc) {
                 break;
@@ -378,19 +398,25 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Goes on behind the end of a block; `target` is that of a computed jump.
-    fn leave(&mut self, last: &Inst, target: Option<Option<u32>>, statics: &Statics) -> Result<(), Stopped> {
+    /// Goes on behind the end of a block; `targets` are those of a computed jump.
+    fn leave(
+        &mut self,
+        last: &Inst,
+        targets: Option<&Option<Vec<u32>>>,
+        statics: &Statics,
+    ) -> Result<(), Stopped> {
         let next = goes_on(last).then_some(last.next_pc() as u32);
-        for to in last.target_pc.map(|target| target as u32).into_iter().chain(next).chain(target.flatten()) {
+        let computed = targets.into_iter().flatten().flatten().copied();
+        for to in last.target_pc.map(|target| target as u32).into_iter().chain(next).chain(computed) {
             let mut refined = statics.clone();
             refined.refine(last, to);
             self.lead(to);
             self.flow(to, &refined)?;
         }
-        if let Some(target) = target {
-            self.jumps.insert(last.pc as u32, target);
+        if let Some(targets) = targets {
+            self.jumps.insert(last.pc as u32, targets.clone());
         }
-        if target == Some(None) || last.op == Op::S_CBRANCH_JOIN {
+        if targets == Some(&None) || last.op == Op::S_CBRANCH_JOIN {
             self.leave_anywhere(statics)?;
         }
         Ok(())
@@ -436,13 +462,18 @@ impl Explorer<'_> {
             nodes.insert(start, node);
         }
         let whole = self.code.file().unwrap_or(&[]);
+        // If all jumps are known, none goes to what only an unknown one could reach.
+        let indirect = match nodes.values().any(|node| node.indirect) {
+            true => self.indirect,
+            false => BTreeSet::new(),
+        };
         Ok(Graph {
             nodes,
             entry: self.options.entry,
             scratch_instructions: self.insts.values().any(|(inst, _)| inst.mem.segment == Segment::Scratch)
                 || whole.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
             statics: self.statics,
-            indirect: self.indirect,
+            indirect,
         })
     }
 
@@ -453,12 +484,12 @@ impl Explorer<'_> {
             node.insts.push(*inst);
             pc = inst.next_pc() as u32;
             if ends_block(inst) {
-                let jump = self.jumps.get(&(inst.pc as u32)).copied();
-                node.target = jump.flatten();
-                node.indirect = jump == Some(None) || inst.op == Op::S_CBRANCH_JOIN;
+                let jump = self.jumps.get(&(inst.pc as u32));
+                node.targets = jump.cloned().flatten().unwrap_or_default();
+                node.indirect = jump == Some(&None) || inst.op == Op::S_CBRANCH_JOIN;
                 node.successors.extend(inst.target_pc.map(|target| target as u32));
                 node.successors.extend(goes_on(inst).then_some(pc));
-                node.successors.extend(node.target);
+                node.successors.extend(&node.targets);
                 node.successors.sort_unstable();
                 node.successors.dedup();
                 return node;

@@ -125,10 +125,53 @@ impl Registers {
     }
 }
 
+/// Most places that are told apart to which a subroutine returns.
+const MOST_PLACES: usize = 16;
+
+/// Pairs of scalar registers that hold one of a few addresses of code, in order, each with these addresses in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Places(Vec<(u8, Vec<u64>)>);
+
+impl Places {
+    fn get(&self, pair: u8) -> Option<&[u64]> {
+        let place = self.0.binary_search_by_key(&pair, |held| held.0).ok()?;
+        Some(&self.0[place].1)
+    }
+
+    fn set(&mut self, pair: u8, places: Option<Vec<u64>>) {
+        match (self.0.binary_search_by_key(&pair, |held| held.0), places) {
+            (Ok(at), Some(places)) => self.0[at].1 = places,
+            (Ok(at), None) => _ = self.0.remove(at),
+            (Err(at), Some(places)) => self.0.insert(at, (pair, places)),
+            (Err(_), None) => {}
+        }
+    }
+
+    /// Keeps the pairs that both know of, with the addresses of either; whether less is known now.
+    fn meet(&mut self, other: &Places) -> bool {
+        let mut lost = false;
+        self.0.retain_mut(|(pair, places)| {
+            let before = places.len();
+            let known = other.get(*pair).is_some_and(|more| {
+                for place in more {
+                    if let Err(at) = places.binary_search(place) {
+                        places.insert(at, *place);
+                    }
+                }
+                places.len() <= MOST_PLACES
+            });
+            lost |= !known || places.len() != before;
+            known
+        });
+        lost
+    }
+}
+
 /// What is known at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) struct Statics {
     registers: Registers,
+    places: Places,
     scc: Option<bool>,
     mode: u32,
     /// Which bits of `mode` are known.
@@ -149,6 +192,7 @@ impl Statics {
         }
         Statics {
             registers,
+            places: Places::default(),
             scc: None,
             mode: options.mode,
             mode_known: u32::MAX,
@@ -176,6 +220,7 @@ impl Statics {
     /// Keeps what `other` knows too; whether anything was lost.
     pub(in crate::gcn::lift) fn meet(&mut self, other: &Statics) -> bool {
         let mut lost = self.registers.meet(&other.registers);
+        lost |= self.places.meet(&other.places);
         let before = (self.scc, self.mode_known, self.index_operands, self.truths);
         if self.scc != other.scc {
             self.scc = None;
@@ -192,7 +237,8 @@ impl Statics {
 
     /// Bytes of memory that it takes.
     pub(in crate::gcn::lift) fn bytes(&self) -> usize {
-        size_of::<Statics>() + self.registers.0.len() * size_of::<Bits>()
+        let places = self.places.0.iter().map(|(_, places)| size_of::<(u8, Vec<u64>)>() + 8 * places.len());
+        size_of::<Statics>() + self.registers.0.len() * size_of::<Bits>() + places.sum::<usize>()
     }
 
     /// The float part of MODE.
@@ -285,14 +331,32 @@ impl Statics {
         }
     }
 
+    /// The addresses of code of which source `i` is one.
+    pub(in crate::gcn::lift) fn places(&self, inst: &Inst, i: usize) -> Option<&[u64]> {
+        self.places.get(inst.src(i).operand.scalar_code()?)
+    }
+
+    /// The addresses of code of which the result of an instruction is one: where a call returns to, or a copy of that.
+    fn result_places(&self, inst: &Inst, code: &Code<'_>) -> Option<(u8, Vec<u64>)> {
+        let pair = inst.dst?.operand.scalar_code().filter(|code| code % 2 == 0)?;
+        let places = match inst.op {
+            Op::S_SWAPPC_B64 | Op::S_CALL_B64 => vec![address_behind(inst, code)],
+            Op::S_MOV_B64 => self.places(inst, 0)?.to_vec(),
+            _ => return None,
+        };
+        Some((pair, places))
+    }
+
     /// What is known behind an instruction.
     pub(in crate::gcn::lift) fn step(&mut self, inst: &Inst, code: &Code<'_>) {
         let result = self.result(inst, code);
         let bits = self.result_bits(inst);
+        let places = self.result_places(inst, code);
         let fx = Effects::of(inst, false);
         self.truths.step(inst, &fx);
         self.mode_effects(inst);
         for &(pair, halves) in &fx.writes {
+            self.places.set(pair, None);
             for code in [pair, pair | 1] {
                 let half = if code == pair { super::views::LO } else { super::views::HI };
                 if halves & (half | super::views::LANE) != 0 {
@@ -301,6 +365,7 @@ impl Statics {
             }
         }
         for &pair in &fx.may_write {
+            self.places.set(pair, None);
             for code in [pair, pair | 1] {
                 self.registers.set(code, (0, 0));
             }
@@ -321,6 +386,9 @@ impl Statics {
                 None if bits.0 != 0 => self.registers.set(code, bits),
                 None => {}
             }
+        }
+        if let Some((pair, places)) = places {
+            self.places.set(pair, Some(places));
         }
         self.track_m0(inst, &fx);
     }

@@ -92,6 +92,53 @@ fn calls_and_returns() {
     assert_eq!((ran.s(9), ran.pair(2)), (3, 0x1_0000_0008));
 }
 
+/// Runs a program, and counts its jumps of which it is not known where they go.
+fn run_counting(text: &str, registers: &[(&str, u32)]) -> (super::Ran, usize) {
+    let code = assemble(Generation::Gfx8, text);
+    let lifted =
+        super::lift(&super::file(&code), &options(Generation::Gfx8), &warpjit_ir::Meter::unlimited());
+    let func = lifted.expect("no limits").function;
+    let jumps = func.to_string().matches("branch_indirect").count();
+    (super::run_function(func, registers, u64::MAX), jumps)
+}
+
+#[test]
+fn functions_return_to_their_calls() {
+    let program = |inside: &str| {
+        format!(
+            "
+            s_mov_b32 s9, 0
+            s_getpc_b64 s[0:1]
+        here:
+            s_add_u32 s0, s0, sub-here
+            s_addc_u32 s1, s1, 0
+            s_swappc_b64 s[30:31], s[0:1]
+            s_add_u32 s9, s9, 0x100
+            s_swappc_b64 s[30:31], s[0:1]
+            s_add_u32 s9, s9, 0x200
+            s_swappc_b64 s[30:31], s[0:1]
+            s_add_u32 s9, s9, 0x400
+            s_endpgm
+        sub:
+            s_lshl_b32 s9, s9, 1
+            s_add_u32 s9, s9, 1
+            {inside}
+            s_setpc_b64 s[30:31]
+        "
+        )
+    };
+    // 2 * (2 * (2 * 0 + 1 + 0x100) + 1 + 0x200) + 1 + 0x400
+    let copied = "s_mov_b64 s[40:41], s[30:31]\ns_mov_b64 s[30:31], 0\ns_mov_b64 s[30:31], s[40:41]";
+    for inside in ["", copied] {
+        let (ran, jumps) = run_counting(&program(inside), &[]);
+        assert_eq!((ran.fault.map(|fault| fault.kind), ran.s(9), jumps), (None, 0xc07, 0), "{inside}");
+    }
+    // Half of the address comes from outside: the second return skips the third call.
+    let changed = "s_cmp_lg_u32 s9, 0x203\ns_cbranch_scc1 same\ns_add_u32 s30, s30, s50\nsame:";
+    let (ran, jumps) = run_counting(&program(changed), &[("s50", 12)]);
+    assert_eq!((ran.fault.map(|fault| fault.kind), ran.s(9), jumps > 0), (None, 0x203 + 0x400, true));
+}
+
 #[test]
 fn jumps_to_anywhere() {
     // The address comes from outside: every block can be it.
