@@ -8,8 +8,8 @@ use crate::report::Reporter;
 use crate::signal;
 use crate::status::{Result, Status};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 use warpjit_card::settings::{CHIP, Settings};
+use warpjit_card::store_code;
 use warpjit_frontend::gcn::abi::{GDS_ADDRESS, GDS_BYTES, GDS_SYNC_BYTES};
 use warpjit_runtime::{Access, Config, Engine, Error, Memory, MemoryOptions};
 
@@ -27,10 +27,6 @@ pub struct System {
     /// Made for the first dispatch: programs that only look for devices need no threads.
     engine: OnceLock<std::result::Result<Engine, Error>>,
 }
-
-/// How long a program may be kept from ending by code that it has asked for and that the next start would compile again; at most as long as
-/// it has run.
-const MOST_AT_END: Duration = Duration::from_secs(3);
 
 static SYSTEM: OnceLock<System> = OnceLock::new();
 /// How often `hsa_init` was called more than `hsa_shut_down`.
@@ -88,10 +84,8 @@ pub fn finish() {
     // What a child of `fork` knows is its parent's.
     let Some(system) = SYSTEM.get().filter(|system| system.process == std::process::id()) else { return };
     system.reporter.finish();
-    if system.settings.cache.is_some()
-        && let Some(Ok(engine)) = system.engine.get()
-    {
-        engine.settle(system.reporter.age().min(MOST_AT_END));
+    if let Some(Ok(engine)) = system.engine.get() {
+        store_code(&system.settings, engine, system.reporter.age());
     }
 }
 

@@ -53,6 +53,7 @@ use settings::Settings;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 use warpjit_runtime::{Config, Engine, Error, ProgramCache};
 
 /// A card. Several files may have it open; each has memory of its own.
@@ -66,6 +67,15 @@ pub struct Card {
     /// Made for the first dispatch: programs that only look for cards need no threads.
     engine: OnceLock<Result<Engine, Error>>,
     records: AtomicU64,
+}
+
+/// At the end of a process that began `age` ago: what it has asked the compiler for is compiled and stored for the next start, if there is a
+/// cache. That keeps the process from ending for three seconds at most, and no longer than it has run.
+pub fn store_code(settings: &Settings, engine: &Engine, age: Duration) {
+    const MOST: Duration = Duration::from_secs(3);
+    if settings.cache.is_some() {
+        engine.settle(age.min(MOST));
+    }
 }
 
 impl Card {
@@ -97,9 +107,12 @@ impl Card {
         self.reporter.internal_errors()
     }
 
-    /// The program ends: writes statistics, if they were asked for.
+    /// The program ends: writes statistics, if they were asked for, and stores compiled code for the next start.
     pub fn finish(&self) {
         self.reporter.finish();
+        if let Some(Ok(engine)) = self.engine.get() {
+            store_code(&self.settings, engine, self.reporter.age());
+        }
     }
 
     pub(crate) fn engine(&self) -> Result<&Engine, Error> {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use warpjit_runtime::Report;
 
 /// Collects and tells.
@@ -127,6 +127,11 @@ impl Reporter {
             return;
         }
         self.kernels.add(format!("{kernel:016x}"), dispatch.block, report);
+    }
+
+    /// Time since the program opened the card.
+    pub fn age(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Writes the statistics, if they were asked for and the card was used.
