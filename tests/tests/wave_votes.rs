@@ -2,7 +2,7 @@
 //!
 //! The expected results are worked out here from what each lane does.
 
-use warpjit_tests::gcn::one_wave::{SHOW, check, shown};
+use warpjit_tests::gcn::one_wave::{SHOW, check, counts, shown};
 
 #[test]
 fn a_loop_runs_until_its_last_lane_has_left() {
@@ -123,4 +123,35 @@ fn a_return_to_an_address_from_memory_goes_where_it_says() {
         s_setpc_b64 s[30:31]
     end:\n";
     check(&(text.to_owned() + SHOW), |n| shown(n, 2 * 0x11 + 1 + 0x20));
+}
+
+/// A function with one instruction more, called twice with 16 lanes active in it, comes to 32 more, wherever it returns to.
+#[test]
+fn lanes_of_a_function_are_counted_wherever_it_returns() {
+    let text = |more: &str| {
+        format!(
+            "s_mov_b64 s[10:11], exec
+            s_getpc_b64 s[12:13]
+        here:
+            s_add_u32 s12, s12, double-here
+            s_addc_u32 s13, s13, 0
+            s_swappc_b64 s[14:15], s[12:13]
+            s_swappc_b64 s[14:15], s[12:13]
+            v_mov_b32 v5, v4
+            s_branch behind
+        double:
+            s_mov_b32 s8, 0xffff
+            s_mov_b32 s9, 0
+            s_mov_b64 exec, s[8:9]
+            v_add_u32 v4, v0, v0
+            {more}
+            s_mov_b64 exec, s[10:11]
+            s_setpc_b64 s[14:15]
+        behind:\n"
+        )
+    };
+    let (few, many) = (counts(&text("")), counts(&text("v_add_u32 v4, v4, v0")));
+    for (few, many) in few.iter().zip(&many) {
+        assert_eq!(many - few, 32);
+    }
 }

@@ -9,6 +9,7 @@ use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers};
 use super::ways::Way;
 use crate::Memory;
+use std::time::Instant;
 use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Frame, Warp};
@@ -86,6 +87,8 @@ pub struct RunningBlock {
     living: u32,
     /// Slices that it has had since a higher block faulted.
     pub late_turns: u32,
+    /// When the first of them ended.
+    pub late_since: Option<Instant>,
     /// Whether no warp has run yet. Then only the frames are set up; the rest of the warps' state is still that of the
     /// previous block.
     fresh: bool,
@@ -194,6 +197,7 @@ impl RunningBlock {
             barriers: Barriers::new(plan.warps as usize),
             living: plan.warps,
             late_turns: 0,
+            late_since: None,
             fresh: false,
             version: None,
             ended_steps: (0, 0),
@@ -231,7 +235,7 @@ impl RunningBlock {
             }
         }
         self.fresh = true;
-        self.late_turns = 0;
+        (self.late_turns, self.late_since) = (0, None);
         self.ended_steps = (0, 0);
         self.shared.reset(plan, index);
         if let Some(place) = &self.place {

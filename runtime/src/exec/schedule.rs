@@ -38,6 +38,8 @@ const MOST_SUSPENDED: usize = 256;
 const SUSPENDED_BYTES: usize = 256 << 20;
 /// Slices that a block gets after a higher block has faulted.
 const LATE_TURNS: u32 = 64;
+/// Time that it gets at least. Slices of a block that waits are short, and what it waits for may come from another lower block.
+const LATE_TIME: Duration = Duration::from_millis(50);
 
 /// The result of a launch.
 #[derive(Debug, Default)]
@@ -710,7 +712,8 @@ impl<'a> Scheduler<'a> {
             Turn::Suspended => {
                 let late = self.faulted.load(Ordering::Relaxed) != u64::MAX;
                 block.late_turns += u32::from(late);
-                if block.late_turns <= LATE_TURNS {
+                let since = late.then(|| *block.late_since.get_or_insert_with(Instant::now));
+                if block.late_turns <= LATE_TURNS || since.is_some_and(|since| since.elapsed() < LATE_TIME) {
                     self.suspend(block);
                     return None;
                 }

@@ -27,9 +27,12 @@ impl Edit<'_> {
         access: Access,
         backing: &Backing<'_>,
     ) -> Result<u64, Error> {
-        let map = |at| reservation::map_backing_anywhere(at, bytes, access.rights(), backing);
-        let at = self.take_addresses(address, bytes, map)?;
-        self.set_pages(at, at + bytes, access.flags());
+        let whole = bytes.checked_next_multiple_of(self.host_page());
+        let whole =
+            whole.ok_or_else(|| Error::Memory(format!("a mapping of {bytes:#x} bytes is too large")))?;
+        let map = |at| reservation::map_backing_anywhere(at, whole, access.rights(), backing);
+        let at = self.take_addresses(address, whole, map)?;
+        self.set_pages(at, at + whole, access.flags());
         self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Shared });
         Ok(at)
     }
@@ -65,20 +68,22 @@ impl Edit<'_> {
             gap
         });
         moved = moved.and_then(|()| hold(from, end));
-        moved = moved.and_then(|()| {
-            let pages = map(None)?;
-            reservation::move_anywhere(pages, bytes, at).inspect_err(|_| {
-                // A failure would leak addresses, which harms nobody.
-                let _ = reservation::unmap_anywhere(pages, bytes);
-            })
-        });
-        if let Err(error) = moved {
-            for (start, bytes) in taken {
-                let _ = reservation::unmap_anywhere(start, bytes);
+        let made = moved.and_then(|()| map(None));
+        let pages = match made {
+            Ok(pages) => pages,
+            Err(error) => {
+                // A failure would leak addresses, which harms nobody; here and below.
+                for (start, bytes) in taken {
+                    let _ = reservation::unmap_anywhere(start, bytes);
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
+        };
+        // If that fails, the system may have unmapped what was there, and given it to somebody else since: the space forgets it.
         self.forget_held(at, end);
+        reservation::move_anywhere(pages, bytes, at).inspect_err(|_| {
+            let _ = reservation::unmap_anywhere(pages, bytes);
+        })?;
         Ok(at)
     }
 

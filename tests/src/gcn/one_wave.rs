@@ -20,11 +20,8 @@ fn ways() -> Vec<Config> {
     ways
 }
 
-/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`,
-/// `s[4:7]` a resource of it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the
-/// end.
-#[track_caller]
-pub fn check(text: &str, expected: impl Fn(u32) -> u32) {
+/// The program that [`check`] describes.
+fn program(text: &str) -> Program {
     let setup = "s_mov_b32 s4, s0
         s_mov_b32 s5, s1
         s_movk_i32 s6, 0x400
@@ -37,8 +34,36 @@ pub fn check(text: &str, expected: impl Fn(u32) -> u32) {
         .chip(Some(Generation::Gfx9.into()))
         .rsrc1(Some(3 | 6 << 6))
         .rsrc2(Some(2 << 1));
-    let program = Program::load(&code, &options).expect("valid code");
-    let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(vec![DATA as u32, 0]);
+    Program::load(&code, &options).expect("valid code")
+}
+
+fn launch() -> Launch {
+    Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(vec![DATA as u32, 0])
+}
+
+/// The instructions of all lanes that were counted, interpreted and compiled for each host.
+pub fn counts(text: &str) -> Vec<u64> {
+    let (program, launch) = (program(text), launch());
+    let base = |tier| Config::default().tier(tier).threads(1).count(true);
+    let hosts = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41];
+    let ways = [base(Tier::Interp)].into_iter().chain(hosts.map(|host| base(Tier::Jit).host(host)));
+    ways.map(|config| {
+        let engine = Engine::new(config).expect("an engine");
+        let memory = engine.memory().expect("memory");
+        memory.map(Some(DATA), 4 * WORDS as u64, Access::ReadWrite).expect("mapped");
+        let report = engine.run(&program, &memory, &launch).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+        report.stats.thread_instructions
+    })
+    .collect()
+}
+
+/// Runs one wave of code for GFX9 in every way; `s[0:1]` is the address of the data, word `n` of which is `1000 + n`,
+/// `s[4:7]` a resource of it, `v0` the lane's number, `v1` four times that. `expected` says what a word holds at the
+/// end.
+#[track_caller]
+pub fn check(text: &str, expected: impl Fn(u32) -> u32) {
+    let (program, launch) = (program(text), launch());
     let before: Vec<u8> = (0..WORDS as u32).flat_map(|n| (1000 + n).to_le_bytes()).collect();
     for config in ways() {
         let name = format!("{config:?}");

@@ -168,7 +168,7 @@ fn go_to(l: &mut Lifter<'_, '_>, node: &Node, address: Value) {
             let place = l.e.code.address(target);
             let place = l.e.b.i64(place);
             let cond = l.e.b.icmp(IntCC::Eq, address, place);
-            l.e.terminate(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
+            l.e.end_block(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
             l.e.start(next);
         }
     }

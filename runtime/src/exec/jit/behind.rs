@@ -10,7 +10,7 @@ use warpjit_ir::regions::Region;
 
 use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
 use crate::exec::background::{Background, Job, Saver};
-use crate::fork::{Mutex, Section};
+use crate::fork::{self, Mutex, Section};
 
 /// What is available for a warp at a block.
 #[derive(Debug)]
@@ -136,24 +136,35 @@ impl Jit {
 
     /// Has new code saved by a job, unless one waits already.
     fn ask_to_save(self: &Arc<Self>, push: impl FnOnce(Job) -> bool) {
-        if !self.is_unsaved() || self.saving.swap(true, Ordering::Relaxed) {
+        // A job that waits in a parent of this process does not run here.
+        let mine = fork::generation() + 1;
+        if !self.is_unsaved() || self.saving.swap(mine, Ordering::Relaxed) == mine {
             return;
         }
-        let jit = Arc::downgrade(self);
-        let pushed = push(Box::new(move || {
-            if let Some(jit) = jit.upgrade() {
-                jit.saving.store(false, Ordering::Relaxed);
+        let asked = Asked(Arc::downgrade(self));
+        push(Box::new(move || {
+            let jit = asked.0.upgrade();
+            drop(asked);
+            if let Some(jit) = jit {
                 jit.save();
             }
         }));
-        if !pushed {
-            self.saving.store(false, Ordering::Relaxed);
-        }
     }
 
     /// Time that engines' compiler threads have spent compiling.
     pub fn background_time(&self) -> Duration {
         Duration::from_nanos(self.behind.load(Ordering::Relaxed))
+    }
+}
+
+/// A job that saves a program's code waits. When it is dropped, run or not, another one may be asked for.
+struct Asked(Weak<Jit>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(jit) = self.0.upgrade() {
+            jit.saving.store(0, Ordering::Relaxed);
+        }
     }
 }
 

@@ -167,8 +167,8 @@ pub struct Jit {
     store: Option<(Store, Key)>,
     /// Whether something was compiled since the last save.
     unsaved: AtomicBool,
-    /// Whether a job waits that saves it.
-    saving: AtomicBool,
+    /// The generation of the process (`fork.rs`) in which a job waits that saves it, and one; 0 if none does.
+    saving: AtomicU64,
     /// Number of regions loaded from the cache.
     loaded: AtomicU64,
     /// Compiled code as text, if kept.
@@ -214,7 +214,7 @@ impl Jit {
             #[cfg(feature = "cache")]
             store: None,
             unsaved: AtomicBool::new(false),
-            saving: AtomicBool::new(false),
+            saving: AtomicU64::new(0),
             loaded: AtomicU64::new(0),
             listings: Mutex::default(),
             kernel,

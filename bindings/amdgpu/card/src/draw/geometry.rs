@@ -29,7 +29,8 @@ pub(super) struct Geometry {
     emitted_words: u32,
     /// Most vertices that a thread emits, and threads of a primitive.
     most: u32,
-    invocations: u32,
+    /// How often the program runs for each primitive.
+    pub invocations: u32,
     /// The kind of primitives that go out, as VGT_PRIMITIVE_TYPE has them.
     pub kind: u32,
 }

@@ -56,6 +56,8 @@ pub(super) fn run(
     });
     let launch = launch.cancel(Some(around.space.ended().clone()));
     let engine = card.engine().map_err(|error| cannot(&error))?;
+    // Those that this run has led to.
+    let mut led: Vec<u64> = Vec::new();
     loop {
         let known = lock(&card.jumps).get(&code.address).cloned().unwrap_or_default();
         let found = card.programs.get(memory, code.address, &options.clone().jump_targets(known.clone()));
@@ -77,9 +79,20 @@ pub(super) fn run(
             Some(fault) => fault,
         };
         // RADV's programs of vertices may begin with a part that fetches, and jumps to an address in memory. Nothing has been written then.
-        let target = fault.address.filter(|_| fault.kind == FaultKind::Illegal);
-        if let Some(target) = target.filter(|target| known.len() < MOST_TARGETS && !known.contains(target)) {
-            lock(&card.jumps).entry(code.address).or_default().push(target);
+        // Other stages are not run again, as they may have stored something.
+        let is_first = matches!(name, "vertex" | "export");
+        let target = fault.address.filter(|_| is_first && fault.kind == FaultKind::Illegal);
+        if let Some(target) = target.filter(|target| led.len() < MOST_TARGETS && !led.contains(target)) {
+            led.push(target);
+            let mut jumps = lock(&card.jumps);
+            let known = jumps.entry(code.address).or_default();
+            if !known.contains(&target) {
+                // The oldest may be of code that is no longer there.
+                if known.len() >= MOST_TARGETS {
+                    known.remove(0);
+                }
+                known.push(target);
+            }
             continue;
         }
         let what = describe(card, memory, &program, fault);

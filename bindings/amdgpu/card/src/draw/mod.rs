@@ -143,7 +143,8 @@ pub(crate) fn draw(
             for (part, list) in list.chunks(most * each).enumerate() {
                 let vertices: Vec<Vertex> = list.iter().map(|place| vertex(*place, instance, 0)).collect();
                 counts.vertex_invocations += vertices.len() as u64;
-                counts.geometry_invocations += (vertices.len() / each) as u64;
+                counts.geometry_invocations +=
+                    (vertices.len() / each) as u64 * u64::from(geometry.invocations);
                 let strips = geometry.run(around, &state, &vertices, each, (part * most) as u32)?;
                 let places: Vec<Option<u32>> =
                     (0..).zip(&strips).map(|(place, vertex)| vertex.map(|_| place)).collect();
