@@ -79,8 +79,8 @@ pub(super) fn run(
             Some(fault) => fault,
         };
         // RADV's programs of vertices may begin with a part that fetches, and jumps to an address in memory. Nothing has been written then.
-        // Other stages are not run again, as they may have stored something.
-        let is_first = matches!(name, "vertex" | "export");
+        // From gfx9 on that part may be of a geometry program. Other stages are not run again, as they may have stored something.
+        let is_first = matches!(name, "vertex" | "export") || name == "geometry" && !old;
         let target = fault.address.filter(|_| is_first && fault.kind == FaultKind::Illegal);
         if let Some(target) = target.filter(|target| led.len() < MOST_TARGETS && !led.contains(target)) {
             led.push(target);
