@@ -294,6 +294,7 @@ pub struct LaneWords(pub [u64; 64]);
 
 impl LaneWords {
     /// A lane's 64-bit (`wide`) or 32-bit value.
+    #[inline]
     pub fn get(&self, lane: usize, wide: bool) -> u64 {
         match wide {
             true => self.0[lane % 64],
@@ -302,6 +303,7 @@ impl LaneWords {
     }
 
     /// Replaces a lane's 64-bit (`wide`) or 32-bit value.
+    #[inline]
     pub fn set(&mut self, lane: usize, wide: bool, value: u64) {
         let shift = 32 * (lane % 2);
         match wide {

@@ -86,11 +86,14 @@ impl Generator {
     }
 
     /// Gives an optimised region what the generator profits from: serialised lanes, or versions for full masks and another order of
-    /// instructions. `all_enter`: all lanes enter the region.
+    /// instructions, or fewer changes of the float environment. `all_enter`: all lanes enter the region.
     pub fn specialize(self, region: &mut Region, all_enter: bool) {
         // A loop with serialised lanes has no full mask, so no full-mask versions.
         if self.wide && !serialize_lanes(&mut region.mask, costs::few_lanes) {
             versions(region, all_enter, &costs::SCHEDULE);
+        }
+        if !self.wide {
+            crate::lower::float::group_by_float_env(&mut region.mask);
         }
     }
 

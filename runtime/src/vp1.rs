@@ -431,7 +431,7 @@ impl Machine {
         let mut midway = None;
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
-            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient) {
+            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient, None) {
                 // There are no barriers, and nobody stops compiled code.
                 Step::Flow(Flow::Next | Flow::Barrier(_)) | Step::Suspended | Step::Stopped => {}
                 Step::Flow(flow) => break flow,

@@ -3,10 +3,10 @@
 use super::barrier::Barriers;
 use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
-use super::repeats::Repeats;
+use super::repeats::{FirstLook, Repeats};
 use super::segments::Place;
 use super::setup::{Plan, frame_bits};
-use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers};
+use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers, Until};
 use super::ways::Way;
 use crate::Memory;
 use std::time::Instant;
@@ -26,10 +26,8 @@ pub use together::InLaunch;
 
 /// Length of a warp's time slice, in warp instructions.
 const WARP_SLICE: u64 = 4096;
-/// The step of a time slice at which it is first looked whether a warp waits, and the same for warps that run together, where a look costs
-/// more.
-const FIRST_LOOK: u32 = 64;
-const FIRST_LOOK_TOGETHER: u32 = 256;
+/// The step of a time slice at which it is first looked whether warps wait that run together. A look costs as much as some steps.
+const FIRST_LOOK: u32 = 256;
 /// Length of a block's time slice, in warp instructions.
 const BLOCK_SLICE: u64 = 1 << 16;
 
@@ -45,6 +43,8 @@ struct Resident {
     hint: Hint,
     /// The suspended region call that it will resume, if there is one.
     midway: Option<Box<Midway>>,
+    /// When it is first looked whether it waits, in its next time slice.
+    first_look: FirstLook,
 }
 
 /// Writes the registers that the launch sets.
@@ -188,6 +188,7 @@ impl RunningBlock {
                 first: Vec::new(),
                 hint: Hint::default(),
                 midway: None,
+                first_look: FirstLook::default(),
             })
             .collect();
         let mut block = RunningBlock {
@@ -388,16 +389,18 @@ impl RunningBlock {
         let start = self.warps[number].warp.steps;
         // The head of a loop that certainly waits, if the warp has reached one.
         let mut waited = None;
-        let mut repeats = Repeats::new(FIRST_LOOK);
+        let mut repeats = Repeats::new(self.warps[number].first_look.step());
         loop {
             let resident = &mut self.warps[number];
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
+            let until = Until { steps: start.saturating_add(WARP_SLICE), repeats: &mut repeats };
             let step = stepper.step(
                 &mut resident.warp,
                 &mut resident.midway,
                 &mut view,
                 &mut resident.hint,
                 patience,
+                Some(until),
             );
             let steps = resident.warp.steps.saturating_sub(start);
             let flow = match step {
@@ -409,6 +412,7 @@ impl RunningBlock {
             let goes_on = self.settle(number, flow, stepper)?;
             let pauses = plan.may_pause && patience.pause();
             if !goes_on || pauses || steps >= WARP_SLICE {
+                self.warps[number].first_look.after(&repeats);
                 return Ok(Some(Slice { steps, waits: false }));
             }
             let warp = &self.warps[number].warp;
@@ -416,6 +420,7 @@ impl RunningBlock {
             let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
             if waits || repeats.step(at, || std::iter::once(warp)) {
                 // The loop has checked its condition twice. Let other warps run.
+                self.warps[number].first_look = FirstLook::default();
                 return Ok(Some(Slice { steps: WARP_SLICE, waits: true }));
             }
         }

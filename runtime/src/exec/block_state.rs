@@ -127,6 +127,7 @@ impl RunningBlock {
                         &mut view,
                         &mut resident.hint,
                         patience,
+                        None,
                     ),
                 };
                 match step {

@@ -8,6 +8,35 @@ use warpjit_ir::interp::Warp;
 /// Steps within which a loop that is looked for comes back.
 const LONGEST: u32 = 256;
 
+/// When it is first looked in a time slice whether a warp waits. Soon where it has waited; later each time that looks were in vain.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstLook(u32);
+
+impl FirstLook {
+    /// Of a warp that may wait.
+    const SOONEST: u32 = 64;
+    /// Of a warp that has not waited for long.
+    const LATEST: u32 = 1024;
+
+    /// The step of the time slice.
+    pub fn step(self) -> u32 {
+        self.0
+    }
+
+    /// Notes that a time slice has ended in which the warp did not wait.
+    pub fn after(&mut self, slice: &Repeats) {
+        if slice.steps >= self.0 {
+            self.0 = (2 * self.0).min(Self::LATEST);
+        }
+    }
+}
+
+impl Default for FirstLook {
+    fn default() -> FirstLook {
+        FirstLook(FirstLook::SOONEST)
+    }
+}
+
 /// What is known of the steps of a warp, or of warps that run together, in a time slice.
 pub struct Repeats {
     steps: u32,
@@ -30,6 +59,14 @@ impl Repeats {
     pub fn step<'w, W: Iterator<Item = &'w Warp>>(&mut self, at: Block, warps: impl FnOnce() -> W) -> bool {
         self.steps += 1;
         self.steps >= self.next && self.look(at, warps)
+    }
+
+    /// Counts a step if none is to be looked at there. Else nothing is counted: [`Repeats::step`] does.
+    #[inline]
+    pub fn pass(&mut self) -> bool {
+        let may = self.steps + 1 < self.next;
+        self.steps += u32::from(may);
+        may
     }
 
     #[cold]

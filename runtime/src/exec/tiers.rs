@@ -35,9 +35,12 @@ use warpjit_ir::{Block, DeviceCall, DeviceFault, Function, Scalar, Slot, Termina
 
 #[path = "midway.rs"]
 mod midway;
+#[path = "stride.rs"]
+mod stride;
 
 use midway::LongCall;
 pub use midway::Midway;
+pub use stride::Until;
 
 /// A kernel that is ready to run in both tiers. Threads and launches with the same settings share it.
 #[derive(Debug)]
@@ -455,6 +458,8 @@ pub struct Stepper<'a> {
     /// Whether instructions are counted; `lanes` are the counts of lanes ([`Counts::lanes`]), modulo 2^64.
     counts: bool,
     lanes: (u64, u64),
+    /// Whether a warp may run through several regions at once: nothing is looked at between them.
+    strides: bool,
     /// The block whose terminator was executed last.
     last: Block,
     /// How many more failures to run warps together are tolerated; 0 if warps are not run together.
@@ -553,6 +558,10 @@ impl<'a> Stepper<'a> {
             threads: (0, 0),
             counts: watch.count,
             lanes: (0, 0),
+            strides: !watch.count
+                && plan.max_steps == 0
+                && !plan.may_pause
+                && tiers.kernel.steps_slot().is_none(),
             last,
             credit,
             calls,
@@ -601,8 +610,8 @@ impl<'a> Stepper<'a> {
         flow
     }
 
-    /// Executes the warp's current block of code, or a region that starts there, or resumes the warp's suspended
-    /// region.
+    /// Executes the warp's current block of code, or a region that starts there and those behind it as far as `until` says, or
+    /// resumes the warp's suspended region.
     pub fn step(
         &mut self,
         warp: &mut Warp,
@@ -610,21 +619,41 @@ impl<'a> Stepper<'a> {
         view: &mut View<'_>,
         hint: &mut Hint,
         patience: &dyn Patience,
+        mut until: Option<Until<'_>>,
     ) -> Step {
         if let Some(begun) = midway.take() {
             return self.go_on(warp, begun, midway, patience);
         }
-        let Some(version) = self.choose(warp, hint) else { return Step::Flow(self.interpret(warp, view)) };
-        let at = warp.block;
-        if self.entries[at.index()].versions[version].waits() != 0 {
+        let Some(mut version) = self.choose(warp, hint) else {
+            return Step::Flow(self.interpret(warp, view));
+        };
+        if self.entries[warp.block.index()].versions[version].waits() != 0 {
             return self.begin(warp, version, midway, view);
         }
         let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
         self.give_steps(warp, warp.steps);
-        let code = &self.entries[at.index()].versions[version];
-        let outcome = code.run(&mut self.context, warp, &self.rights);
-        self.finish(warp, outcome).map_or(Step::Stopped, Step::Flow)
+        loop {
+            let code = &self.entries[warp.block.index()].versions[version];
+            let result = code.enter(&mut self.context, warp);
+            if let Ok(exit) = result
+                && let Some(next) = self.onward(code, exit, warp)
+            {
+                self.go_to(next, warp);
+                let steps = warp.steps;
+                match self
+                    .ready_at(next, warp)
+                    .filter(|_| until.as_mut().is_some_and(|until| until.goes_on(steps)))
+                {
+                    None => return Step::Flow(Flow::Next),
+                    Some(ready) => version = ready,
+                }
+                self.context.fuel = FUEL;
+                continue;
+            }
+            let outcome = code.came_back(result, &mut self.context, &self.rights);
+            return self.finish(warp, outcome).map_or(Step::Stopped, Step::Flow);
+        }
     }
 
     /// Moves a warp's counts of lanes to this thread's.

@@ -12,7 +12,7 @@ use super::super::jit::{KnownShapes, Parted, RegionFlow};
 use super::super::memory::View;
 use super::super::setup::Plan;
 use super::super::tiers::{Patience, Stepper, Tiers};
-use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK_TOGETHER, Repeats, Resident, RunningBlock, Turn};
+use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK, Repeats, Resident, RunningBlock, Turn};
 use crate::Memory;
 use crate::vm::Call;
 use warpjit_ir::interp::Warp;
@@ -96,7 +96,7 @@ impl RunningBlock {
         let mut known = KnownShapes::default();
         // The head of a loop that certainly waits, if they have reached one.
         let mut waited = None;
-        let mut repeats = Repeats::new(FIRST_LOOK_TOGETHER);
+        let mut repeats = Repeats::new(FIRST_LOOK);
         // `stop`: the path-cache node of `place`, if known. `came`: the node and successor by which the warps came.
         let (mut stop, mut came) = (None, None);
         loop {
