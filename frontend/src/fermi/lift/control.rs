@@ -36,7 +36,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     if inst.srcs().iter().any(|src| no_space(src.operand)) {
         e.fault(GuestFault::Illegal);
     } else if stage::stores(inst)
-        && let Some(alive) = e.own.program.plan.and_then(|plan| e.alive(plan))
+        && let Some(alive) = e.own.family.program.plan.and_then(|plan| e.alive(plan))
     {
         // Helpers and discarded lanes store nothing.
         e.guard = Some(e.narrowed(alive));
@@ -59,7 +59,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 
 /// Continues after an instruction that no lane executes.
 fn go_on(e: &mut Emit<'_>, inst: &Inst) {
-    if let Some(next) = e.own.program.blocks.at(inst.next_pc()) {
+    if let Some(next) = e.own.family.program.blocks.at(inst.next_pc()) {
         e.terminate(Terminator::Jump(next.into()));
     }
 }
@@ -196,7 +196,7 @@ fn leave(e: &mut Emit<'_>, inst: &Inst, kind: LeaveKind) {
 
 /// The fragments are not written; their lanes go on as helpers.
 fn discard(e: &mut Emit<'_>, inst: &Inst) {
-    let Some(plan) = e.own.program.plan else { return e.fault(GuestFault::Illegal) };
+    let Some(plan) = e.own.family.program.plan else { return e.fault(GuestFault::Illegal) };
     let guard = e.guard;
     e.guard = both(e, inst);
     e.discard(plan);
@@ -204,7 +204,7 @@ fn discard(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {
-    inst.target_pc().and_then(|pc| e.own.program.blocks.at(pc))
+    inst.target_pc().and_then(|pc| e.own.family.program.blocks.at(pc))
 }
 
 /// Pushes an entry. Where its target stands in constant memory, the entry's is a block that goes there: nothing writes that memory
@@ -230,7 +230,10 @@ fn branch(e: &mut Emit<'_>, inst: &Inst) {
     if inst.mods.allwarp
         && let Some(holds) = cond
     {
-        if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.own.program.graph, inst, target)) {
+        if inst
+            .target_pc()
+            .is_some_and(|target| graph::skips_guarded(e.own.family.program.graph, inst, target))
+        {
             return go_on(e, inst);
         }
         // All active lanes jump, or none does.

@@ -20,8 +20,8 @@ use warpjit_ir::{Builtin, Form, Function, Meter, Stopped, Terminator};
 use super::{Chip, Op};
 use crate::code::Code;
 use crate::isa::Stage;
-use crate::simt::Carried;
 use crate::simt::stage::{Plan, Uses};
+use crate::simt::{Carried, Simt};
 use emit::{Emit, Own};
 use slots::{Program, Slots};
 
@@ -137,7 +137,8 @@ pub(crate) fn lift_code(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -
         texture_handles: options.texture_handles,
     };
     let entry = func.entry;
-    let mut emit = Emit::new(&mut func, &mut carried, Own { slots: &slots, program: &program }, entry);
+    let family = Own { slots: &slots, program: &program };
+    let mut emit = Emit::new(&mut func, entry, Simt { family, carried: &mut carried });
     let first = blocks.behind(options.entry);
     match options.plan {
         Some(plan) => emit.stage_prologue(plan, first),

@@ -22,7 +22,7 @@ use warpjit_ir::{Builtin, Form, Function, Meter, Stopped, Terminator};
 use super::{Inst, Target};
 use crate::code::Code;
 use crate::simt::stage::{Plan, Uses};
-use crate::simt::{Carried, Graph};
+use crate::simt::{Carried, Graph, Simt};
 use emit::{Emit, Own};
 use slots::Slots;
 
@@ -106,8 +106,8 @@ pub(crate) fn lift_graph(
     let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(emit::builtin_max);
     let prologue = func.entry;
-    let own = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
-    let mut emit = Emit::new(&mut func, &mut carried, own, prologue);
+    let family = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
+    let mut emit = Emit::new(&mut func, prologue, Simt { family, carried: &mut carried });
     let first = blocks.behind(options.entry);
     match options.plan {
         Some(plan) => emit.stage_prologue(plan, first),

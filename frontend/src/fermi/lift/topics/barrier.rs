@@ -33,7 +33,7 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         BarrierSpec { index: 0, arrive: true, wait: inst.mods.bar != BarOp::Arrive, warps: None, from: None };
     let threads = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };
     let mut known = e.immediate(inst, 0).zip(threads);
-    if e.own.program.plan.is_some() {
+    if e.own.family.program.plan.is_some() {
         // In a graphics stage it opens when the warp's lanes are there; other warps have nothing to do with it.
         known = Some((e.immediate(inst, 0).unwrap_or(0), 0));
     }
@@ -143,7 +143,7 @@ fn named(e: &mut Emit<'_>, name: &str, init: SlotInit) -> Slot {
 
 /// Adds the lanes that decide: those whose predicate holds, of `and` those whose does not.
 fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
-    let part = named(e, "#counters", SlotInit::WarpOffset(e.own.program.counters));
+    let part = named(e, "#counters", SlotInit::WarpOffset(e.own.family.program.counters));
     // Two bits for each barrier.
     let turns = named(e, "#turns", SlotInit::Zero);
     let index = match spec.from {

@@ -76,7 +76,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
 /// The slot of source `n`, which other lanes read: what counts is the register, not a copy made by the active lanes.
 fn register(e: &Emit<'_>, inst: &Inst, n: usize) -> Option<Slot> {
     match inst.src(n).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.own.slots.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.family.slots.registers.get(usize::from(num)).copied(),
         _ => None,
     }
 }

@@ -87,7 +87,7 @@ fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
     let Some(mem) = access(space, ty) else { return Vec::new() };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.own.program.windows {
+    if space == MemSpace::Global && e.own.family.program.windows {
         let place = generic::place(e, address, offset);
         return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
     }
@@ -102,7 +102,7 @@ pub(in crate::fermi::lift) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type
     let Some(mem) = access(space, ty) else { return };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.own.program.windows {
+    if space == MemSpace::Global && e.own.family.program.windows {
         let place = generic::place(e, address, offset);
         for (n, &value) in values.iter().enumerate() {
             place.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);

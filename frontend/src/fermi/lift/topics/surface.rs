@@ -83,7 +83,7 @@ fn stored(inst: &Inst) -> Option<Operand> {
 /// Emits a surface instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let request = request(inst);
-    let mailbox = e.own.program.mailbox;
+    let mailbox = e.own.family.program.mailbox;
     let put = |e: &mut Emit<'_>, word: u32, value: Value| {
         let value = e.b.splat(value);
         e.set_lane_memory(mailbox + 4 * word, value);

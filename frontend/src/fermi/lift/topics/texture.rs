@@ -101,7 +101,7 @@ pub(in crate::fermi::lift) fn is_texture(inst: &Inst) -> bool {
 
 /// Emits a texture instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let program = e.own.program;
+    let program = e.own.family.program;
     let mods = &inst.mods;
     let stage = program.plan.map_or(Stage::Compute, |plan| plan.interface.stage);
     let mut request = Request::new(family(inst.chip), operation(inst));
@@ -189,7 +189,7 @@ fn registers(
     let mut slots = Vec::new();
     for _ in 0..axes {
         let register = sources.next(0);
-        slots.push(e.own.slots.registers.get(usize::from(register)).copied());
+        slots.push(e.own.family.slots.registers.get(usize::from(register)).copied());
         arguments.coordinates.push(e.group(register, 0));
     }
     let mut next = |e: &mut Emit<'_>, group: usize| -> Value {

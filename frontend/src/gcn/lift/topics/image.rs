@@ -41,7 +41,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Plain::Never => device::call(e, inst, &shape),
         Plain::If(cond) => {
             let pc = e.b.pc;
-            let [rows, device, behind] = [(); 3].map(|()| e.core.b.func.add_block(pc));
+            let [rows, device, behind] = [(); 3].map(|()| e.b.func.add_block(pc));
             e.end_block(Terminator::Branch { cond, taken: rows.into(), next: device.into() });
             e.start(device);
             device::call(e, inst, &shape);

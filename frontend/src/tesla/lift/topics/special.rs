@@ -113,7 +113,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     }
     // The lane asked for may be inactive: what counts is its register, not a copy made by the active lanes.
     let register = match inst.src(0).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.own.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.family.slots.registers.get(usize::from(num)).copied(),
         _ => None,
     };
     let taken = e.temp(Type::I32, 3);

@@ -61,7 +61,7 @@ pub(in crate::tesla::lift) fn note(inst: &Inst, needs: &mut Needs) {
 
 /// Emits an instruction of this topic.
 pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let Some(plan) = e.own.plan else { return e.fault(GuestFault::Illegal) };
+    let Some(plan) = e.own.family.plan else { return e.fault(GuestFault::Illegal) };
     match inst.op {
         Op::LdAttr => {
             let value = e.src(inst, 0);

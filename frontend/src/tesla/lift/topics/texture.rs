@@ -49,12 +49,12 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
     request.sources = registers.len() as u8;
     let coordinates: Vec<Value> = registers.iter().map(|&number| e.reg(number)).collect();
-    let slot = |number: u32| -> Option<Slot> { e.own.registers.get(number as usize).copied() };
+    let slot = |number: u32| -> Option<Slot> { e.own.family.slots.registers.get(number as usize).copied() };
     let quad = match level {
         Level::Changes => registers.iter().take(COORDINATES as usize).map(|&number| slot(number)).collect(),
         _ => Vec::new(),
     };
-    let mailbox = e.own.mailbox;
+    let mailbox = e.own.family.mailbox;
     let arguments = Arguments { coordinates, quad, ..Arguments::default() };
     e.call_texture(&TESLA, request.encode(), mailbox, &arguments);
     let Some(Operand::Vec { base, mask, .. }) = inst.dst else { return };
