@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::profile::{ListedLine, parse_listing};
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
@@ -41,7 +41,7 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let mut session = first_run::session(&file, &engine, &options)?;
     let report = first_run::run_for(&mut session, args.seconds)?;
 
-    let code = Code::load(&args.program, Wanted::All)?;
+    let code = Code::load(&args.program, Selection::All)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
     let (bytes, base) = image.code.file().unwrap_or_default();

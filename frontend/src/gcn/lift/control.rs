@@ -5,7 +5,7 @@ use warpjit_ir::{BarrierSpec, Block, GuestFault, IntCC, LeaveKind, Scalar, Termi
 use super::analysis::effects::fork_condition;
 use super::analysis::graph::{Node, fork_works};
 use super::analysis::statics::address_behind;
-use super::analysis::views::LANE;
+use super::analysis::view::LANE;
 use super::emit::Emit;
 use super::lifter::Lifter;
 use super::slots::{EXEC, VCC};

@@ -5,8 +5,8 @@
 
 use warpjit_ir::{FloatCC, GuestFault, IntCC, Opcode, Scalar, Value};
 
-use crate::fermi::lift::Needs;
 use crate::fermi::lift::emit::Emit;
+use crate::fermi::lift::options::Needs;
 use crate::fermi::modifier::{AttrSpace, Emission, InterpMode, InterpSample, PixelInfo};
 use crate::fermi::numeric;
 use crate::fermi::{Inst, MemSpace, Op, Operand, ZERO_REG};

@@ -10,7 +10,8 @@ use warpjit_ir::{Meter, Stopped};
 
 use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::statics::Statics;
-use super::views::{Analysis, HI, LANE, LO, View};
+use super::view::{HI, LANE, LO, View};
+use super::views::Analysis;
 use crate::code::Code;
 use crate::gcn::lift::options::Options;
 use crate::gcn::lift::slots::{EXEC, M0};

@@ -35,7 +35,7 @@ use warpjit_ir::{Block, Builtin, Slot, Terminator, Type, Value};
 
 use super::analysis::stage::Places;
 use super::analysis::statics::Statics;
-use super::analysis::views::{HI, LANE, LO, View, Views};
+use super::analysis::view::{HI, LANE, LO, View, Views};
 use super::options::Options;
 use crate::code::Code;
 use crate::emission::Emission;

@@ -4,7 +4,7 @@ use warpjit_ir::{IntCC, Value};
 
 use crate::gcn::lift::analysis::effects::{is_exec_op, is_flexible};
 use crate::gcn::lift::analysis::logic::logic_of;
-use crate::gcn::lift::analysis::views::{HI, LANE, LO};
+use crate::gcn::lift::analysis::view::{HI, LANE, LO};
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::logic::logic;
 use crate::gcn::lift::slots::EXEC;

@@ -5,9 +5,9 @@ use warpjit_ir::{GuestFault, Opcode, Scalar};
 use super::float::{canonical, source};
 use crate::isa::Stage;
 use crate::simt::stage::{InputSpace, Plan, Read};
-use crate::tesla::lift::Needs;
 use crate::tesla::lift::emit::Emit;
 use crate::tesla::lift::emit::stage::{PRIMITIVE, VARYING_END, place, set_output};
+use crate::tesla::lift::options::Needs;
 use crate::tesla::numeric::f32;
 use crate::tesla::{Inst, Op, Operand};
 

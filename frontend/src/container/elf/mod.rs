@@ -23,8 +23,9 @@ use object::read::elf::{ElfFile, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use warpjit_ir::Meter;
 
-use super::{ContainerError, NameLengths, Wanted};
-use super::{check_overlaps, limits, zeros};
+use super::limits::{self, NameLengths, check_overlaps, zeros};
+use super::selection::Selection;
+use crate::error::ContainerError;
 use crate::module::{ConstPart, ConstSymbol, Kernel, Module};
 use crate::{Isa, fermi, tesla};
 
@@ -82,16 +83,16 @@ fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError>
 }
 
 /// Takes an ELF cubin apart.
-pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], selection: Selection<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     if bytes.get(5) != Some(&ELFDATA2LSB.0) {
         return error(5, "not little-endian, or cut within its header");
     }
     match bytes.get(4) {
         Some(&class) if class == ELFCLASS32.0 => {
-            load_class::<object::elf::FileHeader32<Endianness>>(bytes, wanted, meter)
+            load_class::<object::elf::FileHeader32<Endianness>>(bytes, selection, meter)
         }
         Some(&class) if class == ELFCLASS64.0 => {
-            load_class::<object::elf::FileHeader64<Endianness>>(bytes, wanted, meter)
+            load_class::<object::elf::FileHeader64<Endianness>>(bytes, selection, meter)
         }
         _ => error(4, "neither a 32-bit nor a 64-bit ELF file"),
     }
@@ -180,7 +181,7 @@ const RESOURCES: [&str; 3] = [".nv.shared.", ".nv.local.", ".nv.info."];
 
 fn load_class<Elf: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
-    wanted: Wanted<'_>,
+    selection: Selection<'_>,
     meter: &Meter,
 ) -> Result<Module, ContainerError> {
     let wrap =
@@ -293,7 +294,7 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(
         }
     }
     let cubin = Cubin { file, sections, target, meter };
-    globals::apply(&cubin, wanted, names, &mut module)?;
+    globals::apply(&cubin, selection, names, &mut module)?;
     Ok(module)
 }
 
