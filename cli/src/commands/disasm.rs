@@ -4,7 +4,7 @@ use warpjit::outcome::Status;
 use warpjit_frontend::container::Selection;
 
 use super::code::Code;
-use super::print;
+use super::print::print;
 use crate::args::DisasmArgs;
 
 pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {

@@ -18,7 +18,7 @@ use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
 use super::launched::launched;
-use super::print;
+use super::print::print;
 use crate::args::{Form, IrArgs, NumericsName};
 
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {

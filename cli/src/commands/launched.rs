@@ -12,7 +12,8 @@ use warpjit_frontend::container::Selection;
 use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
-use super::{first_run, print};
+use super::first_run;
+use super::print::print;
 use crate::args::{Form, IrArgs};
 
 /// Groups of four lanes for Cranelift where nothing else is asked for, as in the runtime.

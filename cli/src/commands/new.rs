@@ -9,7 +9,7 @@ use warpjit_frontend::container::Selection;
 use warpjit_frontend::module::{ArgKind, Kernel, KernelArg};
 
 use super::code::Code;
-use super::print;
+use super::print::print;
 use crate::args::{DisasmArgs, NewArgs};
 
 /// Bytes of a buffer whose size nothing says.

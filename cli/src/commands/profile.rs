@@ -12,7 +12,8 @@ use warpjit_frontend::container::Selection;
 use warpjit_runtime::{Engine, Observe, Samples, Tier};
 
 use super::code::Code;
-use super::{first_run, print};
+use super::first_run;
+use super::print::print;
 use crate::args::{DisasmArgs, ProfileArgs, TierName};
 
 pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {

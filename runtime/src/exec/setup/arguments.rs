@@ -1,14 +1,109 @@
-//! Changes the arguments of a launch that has been set up, for launches that are prepared once and run many times.
+//! Arguments and user data of a launch: checks them, lays them out, and changes those of a launch that has been set up (for launches that
+//! are prepared once and run many times).
 
-use super::{
-    Bank, CONST_BANKS, CONST_BYTES, HeaderField, Locks, Needs, Plan, SLACK_BYTES, check_axes,
-    depends_on_block, product,
-};
+use super::banks::{Bank, CONST_BANKS, CONST_BYTES, SLACK_BYTES};
+use super::blocks::depends_on_block;
+use super::{HeaderField, Locks, Needs, Plan, check_axes, product};
 use crate::memory::window_access;
-use crate::{ConstPart, Error};
+use crate::{Arg, ConstPart, Error, Launch};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_ir::{Builtin, Function, SlotInit, Space};
+
+/// Alignment of what an argument points to in shared memory.
+const SHARED_ARG_ALIGN: u64 = 16;
+
+/// Lays arguments out: where the container says, or in order, each at its natural alignment.
+pub(super) fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    if let Some(params) = needs.params {
+        if args.len() != params.len() {
+            let few = if args.len() < params.len() { "few" } else { "many" };
+            return Err(Error::Launch(format!(
+                "too {few} arguments: {} takes {}, these are {}",
+                needs.name,
+                params.len(),
+                args.len()
+            )));
+        }
+        for (number, (arg, &(offset, size))) in args.iter().zip(params).enumerate() {
+            if arg.bytes.len() != size as usize {
+                return Err(Error::Launch(format!(
+                    "argument {number} has {} bytes, {} takes {size} there",
+                    arg.bytes.len(),
+                    needs.name
+                )));
+            }
+            let start = offset as usize;
+            bytes.resize(bytes.len().max(start + arg.bytes.len()), 0);
+            bytes[start..start + arg.bytes.len()].copy_from_slice(&arg.bytes);
+        }
+        return Ok(bytes);
+    }
+    for (number, arg) in args.iter().enumerate() {
+        if !arg.align.is_power_of_two() || arg.align > 64 {
+            return Err(Error::Launch(format!(
+                "argument {number}: alignment {} is not a power of two up to 64",
+                arg.align
+            )));
+        }
+        bytes.resize(bytes.len().next_multiple_of(arg.align), 0);
+        bytes.extend_from_slice(&arg.bytes);
+    }
+    Ok(bytes)
+}
+
+/// Gives arguments that point to dynamic shared memory their addresses, after the kernel's own shared memory. Returns
+/// the arguments and the end of shared memory.
+pub(super) fn place_in_shared<'a>(
+    args: &'a [Arg],
+    needs: &Needs<'_>,
+) -> Result<(Cow<'a, [Arg]>, u64), Error> {
+    let mut end = u64::from(needs.shared_bytes);
+    if args.iter().all(|arg| arg.shared.is_none()) {
+        return Ok((Cow::Borrowed(args), end));
+    }
+    if needs.abi.params.space == Space::Shared {
+        return Err(Error::Launch(format!("{} takes no pointers to shared memory", needs.name)));
+    }
+    let mut placed = args.to_vec();
+    for arg in &mut placed {
+        if let Some(bytes) = arg.shared {
+            end = end.next_multiple_of(SHARED_ARG_ALIGN);
+            arg.bytes = (end as u32).to_le_bytes().into();
+            end += u64::from(bytes);
+        }
+    }
+    Ok((Cow::Owned(placed), end))
+}
+
+/// Checks that the launch gives no more user data than the program takes.
+pub(super) fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
+    let numbers = function.slots.iter().filter_map(|slot| match slot.init {
+        SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
+        _ => None,
+    });
+    let known = needs.known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+    let most = numbers.chain(known).max().unwrap_or(0);
+    let (given, name) = (launch.user_data.len(), needs.name);
+    if given > most {
+        return Err(Error::Launch(format!("{given} words of user data, {name} takes {most}")));
+    }
+    for &(number, known) in needs.known_user_data {
+        let given = launch.user_data.get(usize::from(number)).copied().unwrap_or(known);
+        if given != known {
+            return Err(Error::Launch(format!(
+                "word {number} of user data is {given:#x}, {name} was loaded for {known:#x}"
+            )));
+        }
+    }
+    let mut words = launch.user_data.clone();
+    // A word that the program was loaded for and the launch does not give has that value all the same.
+    let known = needs.known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+    extend_user_data(needs, &mut words, 0, known.max().unwrap_or(0));
+    Ok(words)
+}
 
 /// Words of a warp's frame that hold a word of user data at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +169,7 @@ impl Plan {
             user_data: self.user_data.clone(),
             slots: self.slots.clone(),
             textures: self.textures.clone(),
-            samplers: super::super::samplers::Samplers::default(),
+            samplers: crate::exec::samplers::Samplers::default(),
             max_steps: self.max_steps,
             stage: None,
             args_bytes: self.args_bytes,

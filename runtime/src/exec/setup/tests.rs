@@ -1,7 +1,9 @@
 //! Tests of how launches are checked and set up.
 
+use super::banks::CONST_BANKS;
 use super::*;
-use warpjit_ir::{Form, ParamSpace, SlotInit, Type};
+use crate::{Arg, ConstPart};
+use warpjit_ir::{Form, KernelAbi, ParamSpace, SlotInit, Type};
 
 fn abi() -> KernelAbi {
     let header = |offset, value| HeaderField { space: Space::Shared, offset, bytes: 2, value };

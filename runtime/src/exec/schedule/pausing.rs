@@ -6,10 +6,10 @@
 //!
 //! Launches that may be paused run code that leaves regions within bounded time ([`crate::variant::Variant::bounded`]).
 
-use super::super::block::{Portable, RunningBlock};
-use super::super::launch_state::LaunchState;
-use super::super::tiers::Watch;
 use super::{OfBlock, Scheduler};
+use crate::exec::block::{Portable, RunningBlock};
+use crate::exec::launch_state::LaunchState;
+use crate::exec::tiers::Watch;
 use crate::{Error, SaveToken};
 use std::ops::Range;
 use std::sync::atomic::Ordering;

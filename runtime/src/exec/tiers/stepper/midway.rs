@@ -10,10 +10,10 @@ use std::sync::Arc;
 use warpjit_backend::Context;
 use warpjit_ir::interp::Warp;
 
-use super::Rights;
-use super::{Asked, FUEL, Patience, Poll, Step, Stepper};
+use super::{Rights, Step, Stepper};
 use crate::exec::jit::{Compiled, RegionFlow};
 use crate::exec::memory::View;
+use crate::exec::tiers::calls::{Asked, FUEL, Patience, Poll};
 use crate::vm::Fiber;
 
 /// Back edges that a call may take in one slice of its warp.
