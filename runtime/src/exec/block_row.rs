@@ -11,7 +11,7 @@ use warpjit_backend::RowWarp;
 use warpjit_ir::interp::{CacheAligned, Frame, Warp};
 
 use super::block::{InLaunch, RunningBlock, Turn};
-use super::jit::{BlockLook, Compiled, RowFlow};
+use super::jit::{Compiled, RowFlow, SampleBlock};
 use super::setup::Plan;
 use super::tiers::{Stepper, Tiers};
 use crate::CancelToken;
@@ -76,9 +76,9 @@ impl RowRunner {
         let frames = known.frames();
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
         let (shared, whole) = (plan.shared.len(), plan.all_lanes());
-        let look = BlockLook { frames: &words, shared, whole, threads: plan.size };
+        let sample = SampleBlock { frames: &words, shared, whole, threads: plan.size };
         let versions = stepper.row_versions();
-        let (code, is_own) = stepper.code_for_rows(look)?;
+        let (code, is_own) = stepper.code_for_rows(sample)?;
         let firsts: Vec<Frame> = frames.into_iter().cloned().collect();
         let size = if code.copies_shared() { known.shared_with_slack().len() } else { 0 };
         let mut block = block.take()?;
@@ -153,7 +153,7 @@ impl Tiers {
         let frames = first.as_ref().map_or_else(Vec::new, |block| block.frames());
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
         let (shared, whole) = (plan.shared.len(), plan.all_lanes());
-        let look = BlockLook { frames: &words, shared, whole, threads: plan.size };
-        jit.compile_ahead(&warps, first.is_some().then_some(look), Some(cancel))
+        let sample = SampleBlock { frames: &words, shared, whole, threads: plan.size };
+        jit.compile_ahead(&warps, first.is_some().then_some(sample), Some(cancel))
     }
 }

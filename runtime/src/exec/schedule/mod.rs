@@ -8,9 +8,9 @@
 //! higher index stop, and lower ones go on. A lower block that waits for a higher one would then never end, so its remaining
 //! slices are limited.
 
-use super::background::Background;
 use super::block::{BlockFault, RunningBlock};
 use super::block_row;
+use super::compiler_threads::Background;
 use super::launch_state::LaunchState;
 use super::pool::Pool;
 use super::setup::Plan;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Scheduler;
 use crate::exec::block::RunningBlock;
-use crate::exec::stock::Stock;
+use crate::exec::block_batch::BlockBatch;
 use crate::exec::tiers::{Stepper, Tiers};
 
 /// A block to start.
@@ -57,14 +57,14 @@ impl Scheduler<'_> {
     }
 
     /// Claims blocks for a thread whose batch is empty.
-    pub(super) fn fill(&self, stock: &mut Stock) {
-        if stock.blocks.is_empty()
+    pub(super) fn fill(&self, batch: &mut BlockBatch) {
+        if batch.blocks.is_empty()
             && let Some(blocks) = self.take_left(u64::MAX)
         {
-            stock.blocks = blocks;
+            batch.blocks = blocks;
             return;
         }
-        stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
+        batch.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
     /// The next block to start, from the thread's batch if it has one.
@@ -72,7 +72,7 @@ impl Scheduler<'_> {
         &self,
         stepper: &mut Stepper<'_>,
         tiers: &Tiers,
-        stock: &mut Stock,
+        batch: &mut BlockBatch,
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Fresh {
         let mut place = None;
@@ -91,18 +91,18 @@ impl Scheduler<'_> {
         }
         let index = loop {
             if !self.limited {
-                self.fill(stock);
+                self.fill(batch);
             } else if let Some(blocks) = self.take_left(1) {
-                stock.blocks = blocks;
+                batch.blocks = blocks;
             } else {
-                stock.take_one(&self.next.0, self.plan.blocks.end);
+                batch.take_one(&self.next.0, self.plan.blocks.end);
             }
-            let Some(index) = stock.blocks.next() else { return Fresh::None };
+            let Some(index) = batch.blocks.next() else { return Fresh::None };
             if !self.is_pointless(index) {
                 break index;
             }
             // All blocks after it are pointless too; some before it may be left.
-            stock.blocks = index..index;
+            batch.blocks = index..index;
             self.start_none_in_vain(self.is_cancelled());
             if !self.has_left.load(Ordering::Relaxed) {
                 return Fresh::None;
@@ -128,7 +128,7 @@ impl Scheduler<'_> {
         &self,
         stepper: &mut Stepper<'_>,
         tiers: &Tiers,
-        stock: &mut Stock,
+        batch: &mut BlockBatch,
         spare: &mut Option<Box<RunningBlock>>,
         prefer_fresh: bool,
     ) -> Option<Box<RunningBlock>> {
@@ -140,7 +140,7 @@ impl Scheduler<'_> {
             let waiting = self.waiting.load(Ordering::Relaxed);
             let mut no_room = false;
             if waiting == 0 || prefer_fresh && waiting < self.most_suspended {
-                match self.fresh(stepper, tiers, stock, spare) {
+                match self.fresh(stepper, tiers, batch, spare) {
                     Fresh::Block(block) => return Some(block),
                     Fresh::NoRoom => no_room = true,
                     Fresh::None if self.limited => self.wake_those_without_room(),
@@ -167,7 +167,7 @@ impl Scheduler<'_> {
             if no_room && self.served {
                 // This thread leaves; those that have the room go on.
                 drop(queue);
-                self.go(stock);
+                self.go(batch);
                 return None;
             }
             if no_room {

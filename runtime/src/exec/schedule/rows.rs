@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::work::TALK_STEPS;
 use super::{OfBlock, Scheduler};
 use crate::exec::block::{InLaunch, RunningBlock};
+use crate::exec::block_batch::BlockBatch;
 use crate::exec::block_row::{NextBlock, RowRunner};
-use crate::exec::stock::Stock;
 use crate::exec::tiers::Stepper;
 use crate::exec::ways::Way;
 
@@ -32,7 +32,7 @@ impl Scheduler<'_> {
     pub(super) fn rows(
         &self,
         stepper: &mut Stepper<'_>,
-        stock: &mut Stock,
+        batch: &mut BlockBatch,
         rows: &mut Rows,
         steps: &mut (u64, u64),
         done: &mut u64,
@@ -42,8 +42,8 @@ impl Scheduler<'_> {
             if self.plan.may_pause && self.count_and_ask() {
                 return;
             }
-            self.fill(stock);
-            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() != Way::Vectors
+            self.fill(batch);
+            if batch.blocks.is_empty() || self.is_pointless(batch.blocks.start) || self.way() != Way::Vectors
             {
                 return;
             }
@@ -57,23 +57,23 @@ impl Scheduler<'_> {
                     }
                 },
             };
-            let patience = OfBlock { scheduler: self, index: stock.blocks.start };
+            let patience = OfBlock { scheduler: self, index: batch.blocks.start };
             let launch =
                 InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
             let started = self.start_clock(self.tiers);
-            let (runner, end) = runner.run(&launch, stepper, &stock.blocks);
+            let (runner, end) = runner.run(&launch, stepper, &batch.blocks);
             self.stop_clock(started, Way::Vectors, self.tiers, end.blocks);
             rows.runner = runner;
             let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);
             *done += end.blocks;
-            stock.blocks.start += end.blocks;
+            batch.blocks.start += end.blocks;
             rows.together += end.blocks;
             match end.next {
                 NextBlock::None => {}
-                NextBlock::Stopped => stock.blocks.start += 1,
+                NextBlock::Stopped => batch.blocks.start += 1,
                 NextBlock::Alone(block, turn) => {
-                    stock.blocks.start += 1;
+                    batch.blocks.start += 1;
                     rows.alone += 1;
                     if let Some(block) = self.after_turn(block, turn, done) {
                         let (warps, threads) = block.steps();
@@ -81,7 +81,7 @@ impl Scheduler<'_> {
                     }
                 }
             }
-            if stock.blocks.is_empty() || warps > TALK_STEPS {
+            if batch.blocks.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(done));
             }
             if rows.alone > FEW_ALONE && rows.alone > rows.together / 4 {

@@ -8,8 +8,8 @@ use super::means::Means;
 use super::rows::Rows;
 use super::{Bail, OfBlock, Scheduler};
 use crate::exec::block::{RunningBlock, Turn};
+use crate::exec::block_batch::BlockBatch;
 use crate::exec::samples::Sampler;
-use crate::exec::stock::Stock;
 use crate::exec::tiers::{Stepper, Watch};
 use crate::exec::ways::Way;
 use crate::fork;
@@ -28,8 +28,8 @@ const LATE_TIME: Duration = Duration::from_millis(50);
 
 impl Scheduler<'_> {
     /// Lets a thread leave that is served: gives back the blocks that it has claimed and not started.
-    pub(super) fn go(&self, stock: &mut Stock) {
-        self.give_up(std::mem::replace(&mut stock.blocks, 0..0));
+    pub(super) fn go(&self, batch: &mut BlockBatch) {
+        self.give_up(std::mem::replace(&mut batch.blocks, 0..0));
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.busy -= 1;
         queue.over |= queue.busy == 0 && queue.suspended.is_empty() && self.all_have_started();
@@ -57,7 +57,7 @@ impl Scheduler<'_> {
         let mut others: [Option<Means<'_>>; Way::OTHERS] = Default::default();
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
-        let mut fresh = Stock::new();
+        let mut fresh = BlockBatch::new();
         let mut prefer_fresh = self.prefers_fresh.load(Ordering::Relaxed);
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;

@@ -13,11 +13,11 @@ use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::{Function, Slot, Terminator};
 
-use super::background::Background;
+use super::compiler_threads::Background;
+use super::initial_state::InitialState;
 use super::jit::{CodeIndex, Jit, RowFacts};
 use super::limits::Limits;
 use super::samples::RawSamples;
-use super::start::Start;
 use super::ways::Choice;
 use crate::cache::CacheConfig;
 use crate::variant::Variant;
@@ -32,7 +32,7 @@ pub struct Tiers {
     kernel: Arc<Kernel>,
     code: Code,
     offsets: Vec<u32>,
-    start: Start,
+    start: InitialState,
     jit: Option<Arc<Jit>>,
     /// Whether code is compiled in the background while the interpreter runs.
     behind: bool,
@@ -105,7 +105,7 @@ impl Tiers {
         let mut code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         code.align_frames(LINE_BYTES);
         let (offsets, _) = kernel.func.frame_layout();
-        let start = Start::new(&kernel.func, variant.keep_registers, &meter)?;
+        let start = InitialState::new(&kernel.func, variant.keep_registers, &meter)?;
         let spent = meter.spent();
         let jit = |kernel| Jit::new(kernel, variant, facts, cache, limits.budget, spent);
         let jit = match variant.tier {
@@ -163,7 +163,7 @@ impl Tiers {
     }
 
     /// How warps start.
-    pub fn start(&self) -> &Start {
+    pub fn start(&self) -> &InitialState {
         &self.start
     }
 

@@ -7,14 +7,14 @@ use warpjit_ir::regions::explore::ExitKind;
 use super::{Hint, MOST_CREDIT, Stepper};
 use crate::exec::jit::{KnownShapes, RegionFlow};
 use crate::exec::memory::View;
+use crate::exec::path_cache::PathCache;
 use crate::exec::tiers::calls::{Patience, Poll};
-use crate::exec::trails::Trails;
 use crate::vm::Call;
 
 impl Stepper<'_> {
     /// Whether it is worthwhile to run warps together ([`super::block`]).
     #[inline]
-    pub fn may_run_together(&self) -> bool {
+    pub fn may_run_convergent(&self) -> bool {
         self.credit > 0
     }
 
@@ -55,7 +55,7 @@ impl Stepper<'_> {
         found
     }
 
-    /// An empty list for [`Stepper::run_together`].
+    /// An empty list for [`Stepper::run_convergent`].
     pub fn take_calls(&mut self) -> Vec<Call> {
         self.calls.clear();
         std::mem::take(&mut self.calls)
@@ -70,7 +70,7 @@ impl Stepper<'_> {
     /// Returns that exit if all took it; otherwise see [`Stepper::parted`].
     // Inline: arguments on the stack are written and read in pieces of different size, which costs more than the rest.
     #[inline(always)]
-    pub fn run_together(
+    pub fn run_convergent(
         &mut self,
         at: Block,
         place: usize,
@@ -83,37 +83,37 @@ impl Stepper<'_> {
         let entry = &self.entries[at.index()];
         let code = &entry.versions[place];
         self.ended = None;
-        self.last_call = code.run_all(&mut self.context, calls, entry.wanted, &mut self.ended);
+        self.last_call = code.run_all(&mut self.context, calls, entry.expected, &mut self.ended);
         let all = self.last_call + 1 == calls.len() && self.ended.is_none();
-        if all && calls.last().is_some_and(|call| call.result == entry.wanted) {
-            return code.exit(entry.wanted);
+        if all && calls.last().is_some_and(|call| call.result == entry.expected) {
+            return code.exit(entry.expected);
         }
         None
     }
 
-    /// After warps have diverged in [`Stepper::run_together`]: the last warp that ran, how its region ended, and the
+    /// After warps have diverged in [`Stepper::run_convergent`]: the last warp that ran, how its region ended, and the
     /// exit of the warps before it.
     pub fn parted(&mut self, at: Block, place: usize, calls: &[Call]) -> (usize, RegionFlow, u64) {
         let entry = &mut self.entries[at.index()];
         let call = calls.get(self.last_call);
-        let wanted = entry.wanted;
+        let expected = entry.expected;
         let code = &entry.versions[place];
         let flow = code.flow_of(&mut self.context, call, self.ended.take(), &self.rights);
         if let (RegionFlow::Exit(..), Some(call)) = (&flow, call) {
-            entry.wanted = call.result;
+            entry.expected = call.result;
         }
-        (self.last_call, flow, wanted)
+        (self.last_call, flow, expected)
     }
 
     /// The paths that blocks take.
-    pub fn trails(&mut self) -> &mut Trails {
-        &mut self.trails
+    pub fn path_cache(&mut self) -> &mut PathCache {
+        &mut self.path_cache
     }
 
     /// The path-cache node for a version of the region at a block and the lane patterns known of its warps.
-    pub fn stop(&mut self, at: Block, place: usize, known: &KnownShapes) -> Option<u32> {
+    pub fn path_node(&mut self, at: Block, place: usize, known: &KnownShapes) -> Option<u32> {
         let code = self.entries[at.index()].versions.get(place)?;
-        self.trails.stop(at, place, code, known)
+        self.path_cache.node(at, place, code, known)
     }
 
     /// Where an exit of a version leads.
@@ -121,7 +121,7 @@ impl Stepper<'_> {
         self.entries[at.index()].versions.get(place)?.exit(number)
     }
 
-    /// Continues a warp after its region in [`Stepper::run_together`]. `None`: it was stopped.
+    /// Continues a warp after its region in [`Stepper::run_convergent`]. `None`: it was stopped.
     pub fn resume(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
         self.finish(warp, outcome)
     }

@@ -16,11 +16,11 @@ use warpjit_ir::{Block, Scalar};
 
 use super::calls::{FUEL, Patience, Poll, call_device, global_atomic, poll, translate};
 use super::{Counts, Tiers, Watch};
-use crate::exec::background::Background;
+use crate::exec::compiler_threads::Background;
 use crate::exec::jit::{Compiled, Ready, RegionFlow};
 use crate::exec::memory::{Rights, View};
+use crate::exec::path_cache::PathCache;
 use crate::exec::setup::Plan;
-use crate::exec::trails::Trails;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault};
 use crate::{CancelToken, Memory};
@@ -40,7 +40,7 @@ struct Entry {
     /// The version that fitted the last warp.
     last: usize,
     /// The exit that the code took last, which is expected again.
-    wanted: u64,
+    expected: u64,
     never: bool,
 }
 
@@ -114,13 +114,13 @@ pub struct Stepper<'a> {
     last: Block,
     /// How many more failures to run warps together are tolerated; 0 if warps are not run together.
     credit: i32,
-    /// Storage for the calls of [`Stepper::run_together`].
+    /// Storage for the calls of [`Stepper::run_convergent`].
     calls: Vec<Call>,
     /// Stacks and contexts kept for regions that may wait.
     long_calls: Vec<LongCall>,
     /// The paths that blocks take.
-    trails: Trails,
-    /// The last call that [`Stepper::run_together`] made; `ended` is its exception, if it had one.
+    path_cache: PathCache,
+    /// The last call that [`Stepper::run_convergent`] made; `ended` is its exception, if it had one.
     last_call: usize,
     ended: Option<Box<RawFault>>,
 }
@@ -132,7 +132,7 @@ pub struct Kept {
     context: Box<Context>,
     entries: Vec<Entry>,
     calls: Vec<Call>,
-    trails: Trails,
+    path_cache: PathCache,
 }
 
 // SAFETY: the context's pointers are only used by compiled code, which a `Stepper` enters after `Stepper::again` has set them; the
@@ -153,7 +153,7 @@ impl Kept {
             context: Box::new(Context::new()),
             entries: vec![Entry::default(); tiers.kernel.func.blocks.len()],
             calls: Vec::new(),
-            trails: Trails::default(),
+            path_cache: PathCache::default(),
         }
     }
 }
@@ -167,7 +167,7 @@ impl<'a> Stepper<'a> {
     /// Makes one from what another one has left, which was for the same tiers.
     pub fn again(kept: Kept, parts: StepperParts<'a>) -> Self {
         let StepperParts { tiers, plan, memory, background, cancel, watch } = parts;
-        let Kept { mut scratch, mut context, entries, calls, trails } = kept;
+        let Kept { mut scratch, mut context, entries, calls, path_cache } = kept;
         scratch.max_steps = plan.max_steps;
         scratch.stats = watch.count.then(Box::default);
         scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
@@ -212,7 +212,7 @@ impl<'a> Stepper<'a> {
             credit,
             calls,
             long_calls: Vec::new(),
-            trails,
+            path_cache,
             last_call: 0,
             ended: None,
         }
@@ -225,8 +225,8 @@ impl<'a> Stepper<'a> {
         let profile = self.scratch.profile.take();
         let counts = Counts { interp, threads, lanes, profile, ..Counts::default() };
         self.calls.clear();
-        let Stepper { scratch, context, entries, calls, trails, .. } = self;
-        (Kept { scratch, context, entries, calls, trails }, counts)
+        let Stepper { scratch, context, entries, calls, path_cache, .. } = self;
+        (Kept { scratch, context, entries, calls, path_cache }, counts)
     }
 
     /// What was counted.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpjit_backend::RowWarp;
 
 use super::Stepper;
-use crate::exec::jit::{BlockLook, Compiled, Make, RowFlow};
+use crate::exec::jit::{Compiled, Make, RowFlow, SampleBlock};
 use crate::exec::memory::View;
 use crate::exec::setup::Plan;
 use crate::exec::tiers::calls::{FUEL, Patience, Poll};
@@ -34,7 +34,7 @@ impl Stepper<'_> {
 
     /// Grid-row code that fits a block, and whether it was made for the block's class. With background compilation, it
     /// is requested once there is code for single warps or for another class.
-    pub fn code_for_rows(&self, look: BlockLook<'_>) -> Option<(Arc<Compiled>, bool)> {
+    pub fn code_for_rows(&self, sample: SampleBlock<'_>) -> Option<(Arc<Compiled>, bool)> {
         let jit = self.tiers.jit.as_ref()?;
         let at = self.tiers.kernel.func.entry;
         let is_cold = || self.entries[self.tiers.start.block.index()].versions.is_empty();
@@ -43,7 +43,7 @@ impl Stepper<'_> {
             true if is_cold() && jit.row_versions() == 0 => Make::Never,
             true => Make::Behind(self.background),
         };
-        jit.rows(at, look, make, self.cancel)
+        jit.rows(at, sample, make, self.cancel)
     }
 
     /// Number of versions of grid-row code.

@@ -14,15 +14,12 @@ use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Frame, Warp};
 
-#[path = "block_again.rs"]
 mod again;
-#[path = "block_state.rs"]
+mod convergent;
 mod state;
-#[path = "together.rs"]
-mod together;
 
+pub use convergent::InLaunch;
 pub use state::{BlockState, Portable, WarpWords};
-pub use together::InLaunch;
 
 /// Length of a warp's time slice, in warp instructions.
 const WARP_SLICE: u64 = 4096;
@@ -40,7 +37,7 @@ struct Resident {
     local: Local,
     /// The barrier that it waits at, and the guest address of the barrier instruction.
     waits: Option<(u8, u32)>,
-    /// Initial contents of the frame words in [`super::start::Start::restored`].
+    /// Initial contents of the frame words in [`super::initial_state::InitialState::restored`].
     first: Vec<u32>,
     hint: Hint,
     /// The suspended region call that it will resume, if there is one.
@@ -332,7 +329,7 @@ impl RunningBlock {
         let mut spent = 0;
         loop {
             let launch = InLaunch { plan, tiers, memory, patience };
-            if let Some(turn) = self.run_together(&launch, stepper, &mut spent) {
+            if let Some(turn) = self.run_convergent(&launch, stepper, &mut spent) {
                 return turn;
             }
             let (mut ran, mut all_wait) = (false, true);

@@ -11,7 +11,7 @@ use warpjit_ir::{Scalar, Slot};
 use super::phases::{Piece, Pieces};
 
 /// Finds the compact slots of each phase, from the phases' lane patterns and final regions. `devices`: there may be devices.
-pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces, devices: bool) {
+pub(super) fn find(kernel: &Kernel, pieces: &mut Pieces, devices: bool) {
     let uses_of = |piece: &Piece| slot_uses(&piece.region.mask, &piece.shapes, devices);
     let uses: Vec<SlotUses> = pieces.list.iter().map(uses_of).collect();
     let live = pieces.list.iter().map(|piece| kernel.live_in(piece.region.entry));

@@ -8,12 +8,12 @@
 //! Compared with running each warp alone, only the order between barriers differs, and there the guest defines none. If several
 //! warps fault, the reported fault is the one that running each warp alone would find first.
 
-use super::super::jit::{KnownShapes, Parted, RegionFlow};
-use super::super::memory::View;
-use super::super::setup::Plan;
-use super::super::tiers::{Patience, Stepper, Tiers};
 use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK_TOGETHER, Repeats, Resident, RunningBlock, Turn};
 use crate::Memory;
+use crate::exec::jit::{KnownShapes, Parted, RegionFlow};
+use crate::exec::memory::View;
+use crate::exec::setup::Plan;
+use crate::exec::tiers::{Patience, Stepper, Tiers};
 use crate::vm::Call;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::explore::ExitKind;
@@ -56,13 +56,13 @@ impl Resident {
 impl RunningBlock {
     /// Runs warps together while they take the same path. Returns how the slice ended if it did; otherwise every warp
     /// has its own state and continues alone.
-    pub(super) fn run_together(
+    pub(super) fn run_convergent(
         &mut self,
         launch: &InLaunch<'_>,
         stepper: &mut Stepper<'_>,
         spent: &mut u64,
     ) -> Option<Turn> {
-        if !stepper.may_run_together() {
+        if !stepper.may_run_convergent() {
             return self.part_ways(launch);
         }
         let mut calls = stepper.take_calls();
@@ -113,9 +113,9 @@ impl RunningBlock {
                 }
             };
             if whole && stop.is_none() {
-                stop = stepper.stop(at, found, &known);
+                stop = stepper.path_node(at, found, &known);
                 if let (Some((from, way)), Some(stop)) = (came, stop) {
-                    stepper.trails().link(from, way, stop);
+                    stepper.path_cache().link(from, way, stop);
                 }
             }
             if calls.is_empty() {
@@ -133,7 +133,7 @@ impl RunningBlock {
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let ended = stepper.run_together(at, found, calls, &mut view, launch.patience);
+            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.patience);
             let insts = stepper.insts(at);
             if let Some(kind) = ended {
                 *spent += insts * calls.len() as u64;
@@ -162,11 +162,11 @@ impl RunningBlock {
                     if let Some((from, way)) = came {
                         let living = self.warps.iter().filter(|resident| !resident.warp.ended);
                         let living = living.map(|resident| &resident.warp);
-                        match stepper.trails().follow(from, way, living) {
+                        match stepper.path_cache().follow(from, way, living) {
                             Some((next, block, version)) if block == at => {
                                 (stop, place) = (Some(next), Some(version));
                             }
-                            _ => known = stepper.trails().known_behind(from),
+                            _ => known = stepper.path_cache().known_behind(from),
                         }
                     }
                     continue;
@@ -180,9 +180,9 @@ impl RunningBlock {
             }
             known = KnownShapes::default();
             (stop, came) = (None, None);
-            let (last, flow, wanted) = stepper.parted(at, found, calls);
+            let (last, flow, expected) = stepper.parted(at, found, calls);
             *spent += if ended.is_none() { insts * (last as u64 + 1) } else { 0 };
-            let before = stepper.exit(at, found, wanted);
+            let before = stepper.exit(at, found, expected);
             let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
             calls.clear();
             if let Some(turn) = parted {
@@ -287,7 +287,7 @@ impl RunningBlock {
     }
 
     /// Where all warps continue after the same exit, if that does not depend on a warp's state, and which successor of
-    /// the exit that is ([`super::super::trails`]).
+    /// the exit that is ([`crate::exec::path_cache`]).
     fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
         if calls.iter().any(|call| call.words[0] & call.word != 0) {
             // Some threads have ended.

@@ -8,8 +8,8 @@ use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::Region;
 
-use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
-use crate::exec::background::{Background, Job, Saver};
+use super::{Compiled, Fitting, Jit, SampleBlock, Versions, lock};
+use crate::exec::compiler_threads::{Background, Job, Saver};
 use crate::fork::{self, Mutex, Section};
 
 /// What is available for a warp at a block.
@@ -111,7 +111,7 @@ impl Jit {
     pub(super) fn compile_rows_behind(
         self: &Arc<Self>,
         at: Block,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
         background: &Background,
     ) -> bool {
         let saver = background.saver();
@@ -119,11 +119,11 @@ impl Jit {
             let ticket = Ticket {
                 jit: Arc::downgrade(self),
                 at,
-                rows: Some((look.whole, look.threads)),
+                rows: Some((sample.whole, sample.threads)),
                 begun: false,
                 saver,
             };
-            let frames: Vec<Box<[u32]>> = look.frames.iter().map(|&frame| frame.into()).collect();
+            let frames: Vec<Box<[u32]>> = sample.frames.iter().map(|&frame| frame.into()).collect();
             Box::new(move || ticket.compile(&frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
         })
     }
@@ -184,18 +184,18 @@ impl Ticket {
         let section = Section::enter();
         let start = Instant::now();
         self.begun = true;
-        let look = self.rows.map(|(whole, threads)| BlockLook { frames, shared: 0, whole, threads });
+        let sample = self.rows.map(|(whole, threads)| SampleBlock { frames, shared: 0, whole, threads });
         // No launch waits for it, so none cancels it.
-        let made = jit.metered(self.at, None, |meter| match look {
-            Some(look) => jit.make_rows(self.at, look, meter),
+        let made = jit.metered(self.at, None, |meter| match sample {
+            Some(sample) => jit.make_rows(self.at, sample, meter),
             None => jit.make(self.at, frames, meter),
         });
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);
         let mut versions = lock(self.versions(&jit));
-        if let Some(look) = look {
-            jit.add_rows(&mut versions, made, look);
+        if let Some(sample) = sample {
+            jit.add_rows(&mut versions, made, sample);
         } else if let Err(error) = versions.add(made, frames.is_empty(), |code| jit.announce(self.at, code)) {
             jit.refuse(&error);
         }

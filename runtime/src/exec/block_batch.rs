@@ -14,17 +14,17 @@ const SHORT: Duration = Duration::from_micros(50);
 
 /// A batch of consecutive blocks that only one thread runs.
 #[derive(Debug)]
-pub struct Stock {
+pub struct BlockBatch {
     /// The blocks left.
     pub blocks: Range<u64>,
     most: u64,
     taken: Option<Instant>,
 }
 
-impl Stock {
+impl BlockBatch {
     /// An empty batch.
     pub fn new() -> Self {
-        Stock { blocks: 0..0, most: MOST_AT_FIRST, taken: None }
+        BlockBatch { blocks: 0..0, most: MOST_AT_FIRST, taken: None }
     }
 
     /// Claims blocks if the batch is empty. `next` is the first unclaimed block, shared by `threads` threads; `end` is

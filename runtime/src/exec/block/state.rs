@@ -4,12 +4,12 @@
 //! that it cuts, is not in it: warps go on to the end of such a block first ([`RunningBlock::come_to_rest`]). Slots that the
 //! kernel never writes are not in it either. A new block has their values, which only depend on the launch.
 
-use super::super::barrier::Barrier;
-use super::super::memory::View;
-use super::super::setup::Plan;
-use super::super::tiers::{Patience, Step, Stepper, Tiers};
 use super::{BlockFault, RunningBlock};
 use crate::Memory;
+use crate::exec::barrier::Barrier;
+use crate::exec::memory::View;
+use crate::exec::setup::Plan;
+use crate::exec::tiers::{Patience, Step, Stepper, Tiers};
 use warpjit_ir::interp::WarpState;
 use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Type};
 

@@ -12,7 +12,7 @@ use warpjit_ir::{Block, Builtin, Function, Imm, Meter, Opcode, Slot, SlotInit, S
 
 /// How warps of a kernel start.
 #[derive(Debug)]
-pub struct Start {
+pub struct InitialState {
     /// The first block after the prologue.
     pub block: Block,
     /// The block before it that is run once for each warp, if there is one.
@@ -31,7 +31,7 @@ fn depends_on_block(init: SlotInit) -> bool {
     matches!(init, SlotInit::Builtin(Builtin::Ctaid(_) | Builtin::LinearCtaid))
 }
 
-impl Start {
+impl InitialState {
     /// Analyses a kernel in SPMD form. `keep`: registers are captured at the end.
     pub fn new(func: &Function, keep: bool, meter: &Meter) -> Result<Self, Stopped> {
         let prologue = prologue(func);
@@ -70,7 +70,7 @@ impl Start {
         let uses_local = func.uses_space(Space::Local);
         let shared_line = shared_line(func);
         let prologue = prologue.map(|_| func.entry);
-        Ok(Start { block, prologue, restored, by_block, uses_local, shared_line })
+        Ok(InitialState { block, prologue, restored, by_block, uses_local, shared_line })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sample blocks of a launch, and the block classes that were seen. `looks.rs` finds the class of a block.
+//! Sample blocks of a launch, and the block classes that were seen. `block_class.rs` finds the class of a block.
 
 /// Most block sizes whose class is remembered.
 const MOST_SIZES: usize = 64;
@@ -8,7 +8,7 @@ const MOST_TRIED: usize = 16;
 
 /// A sample block of a launch, from which the class of all its blocks is found.
 #[derive(Clone, Copy)]
-pub struct BlockLook<'a> {
+pub struct SampleBlock<'a> {
     /// The initial frames of its warps.
     pub frames: &'a [&'a [u32]],
     /// Bytes of shared memory.
@@ -25,19 +25,19 @@ pub(super) type BlockSize = ([u32; 3], bool);
 
 /// The block classes seen so far.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct BlockClasses {
     of: Vec<(BlockSize, u64)>,
     /// Classes for which code was made or could not be made.
     tried: Vec<u64>,
 }
 
-impl BlockLook<'_> {
+impl SampleBlock<'_> {
     pub(super) fn size(&self) -> BlockSize {
         (self.threads, self.whole)
     }
 }
 
-impl Kinds {
+impl BlockClasses {
     /// The class of a block size, if it is remembered.
     pub fn of(&self, size: BlockSize) -> Option<u64> {
         self.of.iter().find(|(known, _)| *known == size).map(|(_, kind)| *kind)
