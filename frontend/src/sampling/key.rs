@@ -1,4 +1,4 @@
-//! [`StateKey`]: what code depends on.
+//! [`StateKey`]: all of a request, a texture and a sampler that the code depends on. What differs otherwise is data ([`super::data`]).
 
 use warpjit_texture::format::{Field, Number, Packing};
 use warpjit_texture::layout::{Formula, Part};

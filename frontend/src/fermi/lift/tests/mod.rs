@@ -2,3 +2,4 @@
 
 mod edges;
 mod stage;
+mod topics;

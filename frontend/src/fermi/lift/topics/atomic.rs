@@ -15,7 +15,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::LdLock => load_lock(e, inst),
         Op::StUnlock => store_unlock(e, inst),
-        _ => atomic(e, inst),
+        Op::Red | Op::Atom => atomic(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

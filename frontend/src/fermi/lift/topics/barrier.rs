@@ -6,8 +6,8 @@
 //! still be read, and each warp clears the previous one when all warps have arrived at the next barrier.
 
 use warpjit_ir::{
-    AtomicOp, BarrierSpec, Block, Builder, Builtin, Imm, IntCC, MemAccess, Opcode, Slot, SlotInit, Space,
-    Terminator, Type, Value,
+    AtomicOp, BarrierSpec, Block, Builder, Builtin, GuestFault, Imm, IntCC, MemAccess, Opcode, Slot,
+    SlotInit, Space, Terminator, Type, Value,
 };
 
 use crate::fermi::abi::{COUNTERS_ADDRESS, COUNTERS_BYTES};
@@ -29,6 +29,9 @@ pub(in crate::fermi::lift) fn counts(inst: &Inst) -> bool {
 
 /// Emits a barrier. Where a register says which or how many threads, that of the warp's lowest active lane counts.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(inst.op, Op::Bar) {
+        return e.fault(GuestFault::Illegal);
+    }
     let mut spec =
         BarrierSpec { index: 0, arrive: true, wait: inst.mods.bar != BarOp::Arrive, warps: None, from: None };
     let threads = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };

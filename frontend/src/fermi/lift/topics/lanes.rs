@@ -1,6 +1,6 @@
 //! Lifts cross-lane operations: vote, shuffle, quad operations. Lanes whose guard fails take no part in a vote.
 
-use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
+use warpjit_ir::{Builtin, GuestFault, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 
 use super::float::is_nearest;
 use crate::fermi::lift::emit::Emit;
@@ -12,7 +12,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::Vote => vote(e, inst),
         Op::Shfl => shuffle(e, inst),
-        _ => quadop(e, inst),
+        Op::QuadOp => quadop(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

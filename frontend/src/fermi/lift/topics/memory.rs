@@ -34,11 +34,12 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 write(e, dst, &values);
             }
         }
-        _ => {
+        Op::Ld | Op::Ldu => {
             let Some(operand) = inst.src(0).map(|src| src.operand) else { return };
             let values = load(e, operand, ty);
             write(e, inst.dst, &values);
         }
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lifts moves between register kinds: general registers, flags, predicates, special registers.
 
-use warpjit_ir::{Builtin, Value};
+use warpjit_ir::{Builtin, GuestFault, Value};
 
 use super::stage;
 use crate::fermi::lift::emit::Emit;
@@ -31,10 +31,11 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::MovFromSreg => special_register(e, inst),
         Op::MovFromFlags => from_flags(e, inst),
         Op::MovToFlags => to_flags(e, inst),
-        _ => {
+        Op::Lepc => {
             let pc = e.b.i32(inst.pc);
             e.write(inst, pc);
         }
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -102,7 +102,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::LdAttr => load(e, inst, plan),
         Op::StAttr => store(e, inst, plan),
         Op::PixInfo => pixel_information(e, inst, plan),
-        _ => emit_vertex(e, inst, plan),
+        Op::Out => emit_vertex(e, inst, plan),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

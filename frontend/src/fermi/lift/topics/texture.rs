@@ -1,7 +1,7 @@
 //! Lifts texture instructions (docs/hardware/textures-nv.md section 6). GF100 takes sources from two groups of registers, GK104 from one
 //! list, of which four are in the first group.
 
-use warpjit_ir::{Slot, Value};
+use warpjit_ir::{GuestFault, Slot, Value};
 
 use crate::fermi::Family as Encoding;
 use crate::fermi::lift::emit::{Emit, constant};
@@ -101,6 +101,12 @@ pub(in crate::fermi::lift) fn is_texture(inst: &Inst) -> bool {
 
 /// Emits a texture instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(
+        inst.op,
+        Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad
+    ) {
+        return e.fault(GuestFault::Illegal);
+    }
     let program = e.own.family.program;
     let mods = &inst.mods;
     let stage = program.plan.map_or(Stage::Compute, |plan| plan.interface.stage);

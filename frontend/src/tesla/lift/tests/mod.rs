@@ -4,3 +4,4 @@ mod corpus;
 mod edges;
 mod random;
 mod stage;
+mod topics;

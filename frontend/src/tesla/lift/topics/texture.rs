@@ -1,7 +1,7 @@
 //! Lifts texture instructions (docs/hardware/textures-nv.md section 5): the texture unit finds out from header and sampler what each
 //! source is.
 
-use warpjit_ir::{Slot, Value};
+use warpjit_ir::{GuestFault, Slot, Value};
 
 use crate::isa::Stage;
 use crate::simt::texture::{Arguments, Family, Level, Operation, RESULTS, Request, TESLA};
@@ -20,7 +20,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::TexPrep => (Operation::CubeFace, Level::Lowest),
         Op::TexQueryLod => (Operation::QueryLevel, Level::Changes),
         Op::TexLod => (Operation::Sample, Level::Given),
-        _ => (Operation::Sample, Level::Changes),
+        Op::TexAuto | Op::TexBias => (Operation::Sample, Level::Changes),
+        _ => return e.fault(GuestFault::Illegal),
     };
     // Without an order to do so, only fragment programs look at the quad.
     if level == Level::Changes && inst.target.stage != Stage::Fragment && !inst.mods.deriv {
