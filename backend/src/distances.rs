@@ -1,5 +1,8 @@
-//! How far the sixteens of a chunk are from each other in values that are kept as scalars: a row of threads behind another, mostly, so that
-//! one address with an offset does for all.
+//! Finds *vector strides*: by how much a value grows from one vector of 16 lanes to the next.
+//!
+//! A value that is uniform or affine within each vector of a chunk is kept as a scalar. If its vector stride is a known constant, the first
+//! vector's scalar tells those of all: an address becomes one register with an offset for each vector. In a 16x16 block, `tid.x` has
+//! vector stride 0 and `tid.y` has vector stride 1.
 
 use warpjit_ir::function::BlockCall;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Terminator, Value};

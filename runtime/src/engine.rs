@@ -1,6 +1,6 @@
 //! The engine: runs launches of programs on guest memory, and turns their outcome into reports.
 
-use crate::exec::background::{Background, Limits};
+use crate::exec::compiler_threads::{Background, Limits};
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};

@@ -59,7 +59,7 @@ use warpjit_ir::{Block, Function, Slot, Terminator};
 pub use warpjit_frontend::vp1::Chip;
 pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 
-use crate::exec::background::Background;
+use crate::exec::compiler_threads::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Patience, Step, Stepper, StepperParts, Tiers, Watch};

@@ -8,11 +8,12 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::profile::{ListedLine, parse_listing};
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
-use super::{first_run, print};
+use super::first_run;
+use super::print::print;
 use crate::args::{Form, IrArgs};
 
 /// Groups of four lanes for Cranelift where nothing else is asked for, as in the runtime.
@@ -41,7 +42,7 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let mut session = first_run::session(&file, &engine, &options)?;
     let report = first_run::run_for(&mut session, args.seconds)?;
 
-    let code = Code::load(&args.program, Wanted::All)?;
+    let code = Code::load(&args.program, Selection::All)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
     let (bytes, base) = image.code.file().unwrap_or_default();

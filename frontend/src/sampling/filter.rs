@@ -1,4 +1,4 @@
-//! Filters of a level: texels at taps, mixed along x, then y, then z.
+//! Emits the filter of one level: reads the texels that take part, and mixes them along x, then y, then z.
 
 use warpjit_ir::{FloatCC, IntCC, Value};
 use warpjit_texture::format::{Number, Packing};

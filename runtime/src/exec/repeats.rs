@@ -1,6 +1,8 @@
-//! Finds warps that wait by what they do: a warp that comes back to a block of code as it was there before does the same again, until
-//! another warp, another block or the host changes memory. This finds loops that no region holds as a whole, so that nothing is known of
-//! them beforehand ([`super::tiers::Stepper::surely_waits`]): with cross-lane operations or branches by all lanes in them.
+//! Finds waiting warps at run time. If a warp comes back to a basic block in the state in which it was there before, it will do the same
+//! again until another warp, another block or the host changes memory: it waits.
+//!
+//! Most waiting loops are found when they are compiled ([`super::tiers::Stepper::surely_waits`]). That needs a region that holds the whole
+//! loop. A loop with a cross-lane operation, or with a branch on which all lanes must agree, is spread over several regions.
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;

@@ -1,9 +1,10 @@
 //! Compiled samplers: code that serves a texture request of many lanes at once ([`warpjit_frontend::sampling`]).
 //!
-//! Code depends on few states of textures and samplers, so it is kept for the whole process: [`Sampler::of`]. What a thread's device calls
-//! name, it finds again by the words that say it ([`Samplers::serve`]), in later launches, too: then no descriptors are decoded. Code reads
-//! an image where the host has it, without further tests. So it is used only where all of the image may be read, which is found out once a
-//! launch. Else, and where memory vanishes meanwhile, the device does the work, which also finds out what faults.
+//! Few different states of textures and samplers occur, so the code for each is kept for the whole process ([`Sampler::of`]). A thread finds
+//! the code of a device call by the words of the call's descriptors ([`Samplers::serve`]), also in later launches, without decoding them.
+//!
+//! The code reads the image in host memory without testing addresses. So each launch first tests once that all of an image may be read. If
+//! not, or if the memory is unmapped meanwhile, the device serves the call. It tests each access and reports the fault.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Copies what a warp has left into the rows of the batch.
+//! Copies a warp's outputs from its local memory into the rows of the batch, after the warp has ended.
 
 use super::run::{Lot, StageRun, Target, WARP};
 use super::{OutputArea, OutputPlace, Stage};

@@ -1,7 +1,8 @@
 //! Images of GCN 1.4: linear, or in blocks of 256 bytes, 4 KB or 64 KB with a swizzle in them (docs/hardware/graphics-gcn.md section 4.3).
 
-use super::{Place, formula::Part};
-use crate::{Kind, View};
+use super::image::Image;
+use super::{formula::Part, place::Place};
+use crate::kind::Kind;
 
 /// An image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,17 +202,17 @@ impl Surface {
     }
 
     /// Where a level begins, and how it is laid out.
-    pub(super) fn level(&self, view: &View, level: u32) -> (u64, Place) {
-        let one_dimension = matches!(view.kind, Kind::D1 | Kind::D1Array | Kind::Buffer);
+    pub(super) fn level(&self, image: Image<'_>, level: u32) -> (u64, Place) {
+        let one_dimension = matches!(image.kind, Kind::D1 | Kind::D1Array | Kind::Buffer);
         match swizzle(self.swizzle) {
-            Some(kind) if !one_dimension => self.blocks(view, level.min(31), kind),
-            _ => self.rows(view, level.min(31), one_dimension),
+            Some(kind) if !one_dimension => self.blocks(image, level.min(31), kind),
+            _ => self.rows(image, level.min(31), one_dimension),
         }
     }
 
-    fn rows(&self, view: &View, level: u32, one_dimension: bool) -> (u64, Place) {
-        let bytes = u64::from(view.format.bytes.max(1));
-        let [width, height, _] = view.format.elements(view.level_size(0)).map(u64::from);
+    fn rows(&self, image: Image<'_>, level: u32, one_dimension: bool) -> (u64, Place) {
+        let bytes = u64::from(image.format.bytes.max(1));
+        let [width, height, _] = image.format.elements(image.level_size(0)).map(u64::from);
         let given = u64::from(self.pitch);
         let several = self.levels > 1;
         let (pitch, rows) = match several {
@@ -224,20 +225,20 @@ impl Surface {
             of_level = of_level.div_ceil(2);
         }
         let pitch = pitch.wrapping_mul(bytes);
-        let start = view.address.wrapping_add(above.wrapping_mul(pitch));
+        let start = image.address.wrapping_add(above.wrapping_mul(pitch));
         (start, Place::Rows { pitch, slice: pitch.wrapping_mul(rows) })
     }
 
-    fn blocks(&self, view: &View, level: u32, kind: Swizzle) -> (u64, Place) {
-        let bytes = u32::from(view.format.bytes.max(1)).next_power_of_two().ilog2().min(4);
-        let solid = view.kind == Kind::D3;
+    fn blocks(&self, image: Image<'_>, level: u32, kind: Swizzle) -> (u64, Place) {
+        let bytes = u32::from(image.format.bytes.max(1)).next_power_of_two().ilog2().min(4);
+        let solid = image.kind == Kind::D3;
         let thick = solid && kind.block > 8 && matches!(kind.order, Order::Depth | Order::Standard);
         // In three dimensions "display" means thin blocks, in the standard order.
         let order = if solid && kind.order == Order::Display { Order::Standard } else { kind.order };
         let kind = Swizzle { order, ..kind };
         let sources = sources(kind, thick, bytes);
         let size = block_size(kind.block, thick, bytes);
-        let chain = self.chain(view, level, kind, thick, size);
+        let chain = self.chain(image, level, kind, thick, size);
 
         let mut bits = [[0u32; 16]; 3];
         let mut change = |source: Option<Source>, by: u32| {
@@ -276,7 +277,7 @@ impl Surface {
                 (0..banks).for_each(|n| change(Some((2, pipes + n)), 1 << (8 + pipes + banks - 1 - n)));
             }
             if kind.of_slice {
-                of_address = view.address as u32 & ((1 << (pipes + banks)) - 1) << 8;
+                of_address = image.address as u32 & ((1 << (pipes + banks)) - 1) << 8;
             }
         }
         let tail = chain.in_tail.map_or(0, |n| {
@@ -293,12 +294,12 @@ impl Surface {
             tail,
             swizzle: of_address,
         };
-        (view.address - u64::from(of_address), Place::Blocks(blocks))
+        (image.address - u64::from(of_address), Place::Blocks(blocks))
     }
 
     /// The chain of levels, and where in it one is.
-    fn chain(&self, view: &View, level: u32, kind: Swizzle, thick: bool, size: [u32; 3]) -> Chain {
-        let elements = view.format.elements(view.level_size(0)).map(u64::from);
+    fn chain(&self, image: Image<'_>, level: u32, kind: Swizzle, thick: bool, size: [u32; 3]) -> Chain {
+        let elements = image.format.elements(image.level_size(0)).map(u64::from);
         let of_blocks = |axis: usize| elements[axis].div_ceil(1 << size[axis]).max(1);
         let mut blocks = [of_blocks(0), of_blocks(1), of_blocks(2)];
         let given = u64::from(self.pitch);
@@ -316,7 +317,7 @@ impl Surface {
         tail_size[halved] = tail_size[halved].saturating_sub(1);
         let axes = if thick { 3 } else { 2 };
         let fits = |level: u32| {
-            let size = view.format.elements(view.level_size(level));
+            let size = image.format.elements(image.level_size(level));
             kind.block > 8 && (0..axes).all(|axis| u64::from(size[axis]) <= 1 << tail_size[axis])
         };
         if fits(0) {
@@ -374,6 +375,7 @@ mod tests {
         tests::{check_absurd, check_disjoint, view},
     };
     use super::*;
+    use crate::View;
 
     const VEGA10: u32 = 0x2a11_4042;
 

@@ -9,8 +9,8 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::{Block, DeviceSite, GuestFault, PureFn, Slot, Space, WordTable};
 
+use super::assumptions::{Assumption, StartShapes};
 use super::rows::RowNeeds;
-use super::shapes::{Assumption, StartShapes};
 use crate::CodeListing;
 use crate::debug::Announced;
 use crate::exec::carried;

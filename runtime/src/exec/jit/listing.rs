@@ -9,8 +9,8 @@ use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
 
+use super::assumptions::Assumption;
 use super::phases::{Piece, Pieces};
-use super::shapes::Assumption;
 use super::{Jit, lock};
 use crate::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 

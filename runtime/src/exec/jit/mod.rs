@@ -6,16 +6,16 @@
 //! nothing. All versions give the same results.
 
 mod ahead;
-mod behind;
+mod assumptions;
+mod background;
+mod block_class;
+mod compact_slots;
 mod compiled;
-mod firsts;
 mod listing;
-mod look;
-mod looks;
 mod phases;
 mod pieces;
 mod rows;
-mod shapes;
+mod sample_block;
 #[cfg_attr(not(feature = "cache"), path = "not_stored.rs")]
 mod stored;
 
@@ -43,13 +43,13 @@ use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, Error};
 
-pub use behind::Ready;
+use assumptions::StartShapes;
+pub use background::Ready;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
-pub use look::BlockLook;
-use look::Kinds;
 use phases::Pieces;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
-use shapes::StartShapes;
+use sample_block::BlockClasses;
+pub use sample_block::SampleBlock;
 
 /// How a region is cut out of a kernel.
 type Cut = fn(&Kernel, Block, &SlotFacts, &Meter) -> Result<Option<Region>, Stopped>;
@@ -144,7 +144,7 @@ pub struct Jit {
     versions: Vec<Mutex<Versions>>,
     /// Grid-row code, one version for each block class.
     rows: Mutex<Versions>,
-    kinds: Mutex<Kinds>,
+    kinds: Mutex<BlockClasses>,
     /// Where the kernel's phases start, once asked for; and the phases themselves, until they are compiled.
     starts: OnceLock<Vec<Block>>,
     found: Mutex<Option<Pieces>>,

@@ -12,8 +12,8 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, DeviceSite, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
 
+use super::assumptions::{Assumption, MOST_LANES, StartShapes};
 use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
-use super::shapes::{Assumption, MOST_LANES, StartShapes};
 use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::bytes::{Reader, Writer};

@@ -1,7 +1,7 @@
 //! Tests of serialised regions: they read back unchanged, and other bytes are rejected.
 
-use super::super::look::BlockLook;
 use super::super::rows::Make;
+use super::super::sample_block::SampleBlock;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
@@ -57,8 +57,8 @@ fn compile_all(jit: &Arc<Jit>) {
         warp.block = block;
         jit.region(&warp, None);
     }
-    let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
-    let _ = jit.rows(jit.kernel.func.entry, look, Make::Now, None);
+    let sample = SampleBlock { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
+    let _ = jit.rows(jit.kernel.func.entry, sample, Make::Now, None);
 }
 
 fn bytes_of(jit: &Jit) -> Vec<u8> {
