@@ -108,8 +108,8 @@ fn staged(
     options: &CodeOptions,
 ) -> Result<Setup, String> {
     let users = rsrc2.stage_user_sgprs(generation);
-    let most = if generation == Generation::Gfx9 { 2 * USER_WORDS } else { USER_WORDS };
-    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", most), options)?;
+    // Up to 1.2 there are sixteen; what the hardware loads behind them comes the same way.
+    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", 2 * USER_WORDS), options)?;
     if rsrc2.has_scratch() {
         return Err(format!(
             "rsrc2 {:#x} enables scratch, which programs of graphics stages do not have",
