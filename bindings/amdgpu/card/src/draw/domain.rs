@@ -98,8 +98,7 @@ impl Mesh {
         let (mut i, mut j) = (0, 0);
         while i + 1 < one.len() || j + 1 < other.len() {
             let middle = |row: &[(u32, f32)], at: usize| (row[at].1 + row[at + 1].1) / 2.0;
-            let is_one = j + 1 == other.len()
-                || i + 1 < one.len() && middle(one, i) <= middle(other, j);
+            let is_one = j + 1 == other.len() || i + 1 < one.len() && middle(one, i) <= middle(other, j);
             if is_one {
                 self.triangle([one[i].0, one[i + 1].0, other[j].0]);
                 i += 1;
@@ -150,7 +149,8 @@ fn triangle(spacing: Spacing, outer: [f32; 3], inner: f32) -> Mesh {
         let next: Vec<Vec<(u32, f32)>> = sides
             .iter()
             .map(|&(from, to)| {
-                let place = |(share, cut): &(f32, f32)| (mesh.point(between(own[from], own[to], *share)), *cut);
+                let place =
+                    |(share, cut): &(f32, f32)| (mesh.point(between(own[from], own[to], *share)), *cut);
                 shares.iter().map(place).collect()
             })
             .collect();
@@ -307,9 +307,7 @@ mod tests {
                     });
                     let mesh = Domain::Quad.mesh(spacing, &[one, other, 3.0, 1.0, inner, other]);
                     assert!((area(&mesh) - 1.0).abs() < 1e-5, "{spacing:?} {one} {other} {inner}");
-                    is_closed(&mesh, |a, b| {
-                        (0..2).any(|n| a[n] == b[n] && (a[n] == 0.0 || a[n] == 1.0))
-                    });
+                    is_closed(&mesh, |a, b| (0..2).any(|n| a[n] == b[n] && (a[n] == 0.0 || a[n] == 1.0)));
                 }
             }
         }

@@ -50,13 +50,16 @@ pub(super) fn run(
     };
     let chip = card.chip();
     let old = chip.generation < 9;
-    let launch = Launch::default().scratch_ring(has_scratch.then_some(scratch_ring)).user_data(code.user_data.clone()).textures(TextureTables {
-        tile_modes: old.then(|| Box::new(chip.tile_modes())),
-        macrotile_modes: old.then(|| Box::new(chip.macrotile_modes())),
-        address_config: Some(chip.address_config),
-        border_colors,
-        ..TextureTables::default()
-    });
+    let launch = Launch::default()
+        .scratch_ring(has_scratch.then_some(scratch_ring))
+        .user_data(code.user_data.clone())
+        .textures(TextureTables {
+            tile_modes: old.then(|| Box::new(chip.tile_modes())),
+            macrotile_modes: old.then(|| Box::new(chip.macrotile_modes())),
+            address_config: Some(chip.address_config),
+            border_colors,
+            ..TextureTables::default()
+        });
     let launch = launch.cancel(Some(around.space.ended().clone()));
     let engine = card.engine().map_err(|error| cannot(&error))?;
     // Those that this run has led to.

@@ -145,7 +145,9 @@ pub(crate) fn draw(
     counts.vertices += call.vertices.len() as u64 * u64::from(call.instances);
     if let Some(tessellation) = &state.tessellation {
         let each = tessellation.vertices_in;
-        let whole = |run: &[Option<u32>]| -> Vec<u32> { run[..run.len() / each * each].iter().flatten().copied().collect() };
+        let whole = |run: &[Option<u32>]| -> Vec<u32> {
+            run[..run.len() / each * each].iter().flatten().copied().collect()
+        };
         let list: Vec<u32> = places.split(Option::is_none).flat_map(whole).collect();
         let most = tessellation.patches();
         for instance in 0..call.instances {
