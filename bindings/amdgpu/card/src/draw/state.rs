@@ -156,7 +156,7 @@ impl Code {
     /// The program whose registers begin at an address: its place, RSRC1, RSRC2 and the user data.
     pub fn new(registers: Registers<'_>, address: u32, gfx9: bool) -> Code {
         let rsrc2 = registers.at(address + 12);
-        let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 27 & 1) << 5 } else { 0 };
+        let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 28 & 1) << 5 } else { 0 };
         let high = registers.at(address + 4) & 0xff;
         Code {
             address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
@@ -169,7 +169,7 @@ impl Code {
     /// One of gfx9 that is two programs in one, whose registers are in three places.
     pub fn merged(registers: Registers<'_>, address: u32, rsrc: u32, user_data: u32) -> Code {
         let rsrc2 = registers.at(rsrc + 4);
-        let users = rsrc2 >> 1 & 31 | (rsrc2 >> 27 & 1) << 5;
+        let users = rsrc2 >> 1 & 31 | (rsrc2 >> 28 & 1) << 5;
         let high = registers.at(address + 4) & 0xff;
         Code {
             address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
@@ -186,8 +186,8 @@ impl Code {
         if count > if gfx9 { 32 } else { 31 } {
             return Err(Refused("a program with so many scalar registers"));
         }
-        let upper = if gfx9 { (count >> 5) << 27 } else { 0 };
-        let others = self.rsrc2 & !(31 << 1 | if gfx9 { 1 << 27 } else { 0 });
+        let upper = if gfx9 { (count >> 5) << 28 } else { 0 };
+        let others = self.rsrc2 & !(31 << 1 | if gfx9 { 1 << 28 } else { 0 });
         Ok(Code { rsrc2: others | (count & 31) << 1 | upper, user_data, ..self.clone() })
     }
 
