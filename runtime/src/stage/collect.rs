@@ -44,6 +44,7 @@ fn transposed([a, b, c, d]: [[Word; 4]; 4]) -> [[Word; 4]; 4] {
 impl StageRun {
     /// Writes the rows of a warp that has ended.
     pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
+        self.collect_shared(shared, warp);
         let lot = self.lot(warp);
         let lanes = self.program.lanes;
         let left = Left { lot, words: local.words(), shared: shared.as_chunks().0, lanes };

@@ -441,6 +441,7 @@ impl ProgramHeader {
             },
             inputs: inputs.collect(),
             outputs: outputs.collect(),
+            ..StageInterface::default()
         }
     }
 }

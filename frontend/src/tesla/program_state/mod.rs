@@ -206,6 +206,7 @@ impl GeometryState {
             max_vertices: self.max_vertices.clamp(1, 1024),
             inputs,
             outputs: outputs(self.result_words),
+            ..StageInterface::default()
         }
     }
 }

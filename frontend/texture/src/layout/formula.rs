@@ -148,6 +148,8 @@ mod tests {
                             pitch: 2048,
                             levels: 4,
                             gb_addr_config: 0x2a11_4042,
+                            samples: 1,
+                            sample: 0,
                         })),
                         true
                     ));

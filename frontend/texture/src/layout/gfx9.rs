@@ -15,6 +15,10 @@ pub struct Surface {
     pub levels: u32,
     /// `GB_ADDR_CONFIG`, whose numbers of pipes, banks and shader engines count.
     pub gb_addr_config: u32,
+    /// Samples of a texel, and the one whose elements are meant.
+    pub samples: u32,
+    /// See [`Surface::samples`].
+    pub sample: u32,
 }
 
 /// Order of elements in a block.
@@ -108,6 +112,8 @@ impl Blocks {
 
 /// An axis, and a bit of a coordinate along it.
 type Source = (usize, u32);
+/// The axis of samples.
+const SAMPLE: usize = 3;
 
 /// Which bits of coordinates the bits of a block's offset are, and those of bits that would follow.
 fn sources(kind: Swizzle, thick: bool, bytes: u32) -> [Option<Source>; 40] {
@@ -236,11 +242,20 @@ impl Surface {
         // In three dimensions "display" means thin blocks, in the standard order.
         let order = if solid && kind.order == Order::Display { Order::Standard } else { kind.order };
         let kind = Swizzle { order, ..kind };
-        let sources = sources(kind, thick, bytes);
-        let size = block_size(kind.block, thick, bytes);
+        let mut sources = sources(kind, thick, bytes);
+        let mut size = block_size(kind.block, thick, bytes);
+        // Samples are the highest bits of a block, which has so many elements fewer. (Of depths, documents have them at the lowest bits; the
+        // sizes of blocks are the same.)
+        let samples = self.samples.clamp(1, 16).ilog2().min(kind.block - bytes);
+        for number in 0..samples {
+            let place = (kind.block - samples + number) as usize;
+            if let Some((axis, _)) = sources[place].replace((SAMPLE, number)) {
+                size[axis] -= 1;
+            }
+        }
         let chain = self.chain(image, level, kind, thick, size);
 
-        let mut bits = [[0u32; 16]; 3];
+        let mut bits = [[0u32; 16]; 4];
         let mut change = |source: Option<Source>, by: u32| {
             if let Some((axis, bit)) = source
                 && let Some(bits) = bits[axis].get_mut(bit as usize)
@@ -284,6 +299,10 @@ impl Surface {
             let entry = (n + 16 - kind.block.min(16)) as usize;
             TAIL.get(entry).copied().unwrap_or(0) << 8
         });
+        let [bits @ .., of_sample] = bits;
+        let of_sample = of_sample.iter().enumerate();
+        let sample =
+            of_sample.fold(0, |all, (n, bits)| all ^ if self.sample >> n & 1 != 0 { *bits } else { 0 });
         let blocks = Blocks {
             block: kind.block,
             size,
@@ -291,7 +310,7 @@ impl Surface {
             columns: chain.columns,
             slice: chain.columns.wrapping_mul(chain.rows),
             bits,
-            tail,
+            tail: tail ^ sample,
             swizzle: of_address,
         };
         (image.address - u64::from(of_address), Place::Blocks(blocks))
@@ -380,7 +399,7 @@ mod tests {
     const VEGA10: u32 = 0x2a11_4042;
 
     fn surface(swizzle: u8, pitch: u32, levels: u32) -> Surface {
-        Surface { swizzle, pitch, levels, gb_addr_config: VEGA10 }
+        Surface { swizzle, pitch, levels, gb_addr_config: VEGA10, samples: 1, sample: 0 }
     }
 
     fn starts(view: &View, levels: u32) -> Vec<u64> {
@@ -422,6 +441,27 @@ mod tests {
         assert_eq!(place(25, 64, 0, 0), 1 << 15 | 1 << 8);
         assert_eq!(place(25, 0, 32, 0), 1 << 12 | 1 << 11);
         assert_eq!(place(25, 0, 0, 1), 0x1_0000 | 1 << 11);
+    }
+
+    /// Elements of all samples have places of their own, in as much room as so many times the elements take.
+    #[test]
+    fn samples_do_not_overlap() {
+        for swizzle in [8, 9, 10, 24, 25, 26] {
+            for (bytes, samples) in [(1, 8), (2, 2), (4, 2), (4, 4), (4, 8), (8, 4)] {
+                let elements = (1u32 << 16) / bytes / samples;
+                let size = [1 << (elements.ilog2() / 2), 2 << (elements.ilog2() / 2), 1];
+                let mut places: Vec<u64> = Vec::new();
+                for sample in 0..samples {
+                    let surface = Surface { samples, sample, ..surface(swizzle, size[0], 1) };
+                    let view = view(Kind::D2Array, size, bytes as u8, 1, 1, Layout::Gfx9(surface));
+                    let all = (0..size[1]).flat_map(|y| (0..size[0]).map(move |x| (x, y)));
+                    places.extend(all.map(|(x, y)| view.element_address(0, x, y, 0, 0)));
+                }
+                places.sort_unstable();
+                let wanted = (0..places.len() as u64).map(|n| n * u64::from(bytes));
+                assert!(places.iter().copied().eq(wanted), "{swizzle} {bytes} {samples}");
+            }
+        }
     }
 
     /// All swizzles, with chains of levels and without.

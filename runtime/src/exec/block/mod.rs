@@ -153,6 +153,7 @@ impl RunningBlock {
         }
         if let (Some(stage), Some(resident)) = (&plan.stage, block.warps.first_mut()) {
             stage.fill(&mut resident.local, index, true);
+            stage.fill_shared(block.shared.contents(), index);
         }
         for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
             for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
@@ -236,6 +237,9 @@ impl RunningBlock {
         (self.late_turns, self.late_since) = (0, None);
         self.ended_steps = (0, 0);
         self.shared.reset(plan, index);
+        if let Some(stage) = &plan.stage {
+            stage.fill_shared(self.shared.contents(), index);
+        }
         if let Some(place) = &self.place {
             plan.segments.clear(memory, place, plan.warps);
         }
