@@ -6,6 +6,8 @@ use std::mem::offset_of;
 
 use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
+use crate::translate::ScalarAnswers;
+
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
 pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
@@ -273,6 +275,10 @@ pub struct Context {
     pub row_insts: u64,
     /// The initial contents of shared memory. Readable up to the next multiple of 64 bytes.
     pub shared_first: *const u8,
+    /// Not 0 where a warp has begun a region since the runtime looked: earlier answers to scalar loads are nothing to it.
+    pub new_run: u32,
+    /// What the runtime has answered to the scalar loads of the region that runs.
+    pub scalar_answers: ScalarAnswers,
 }
 
 /// A warp of grid-row code; every block of the row reuses it.
@@ -454,4 +460,5 @@ offsets! {
     INSTS = insts;
     ROW_INSTS = row_insts;
     SHARED_FIRST = shared_first;
+    NEW_RUN = new_run;
 }

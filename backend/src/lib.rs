@@ -73,7 +73,7 @@ pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use target::Target;
-pub use translate::{LaneTranslation, Translator};
+pub use translate::{LaneTranslation, ScalarAnswers, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
 pub use without::{compile_pieces, compile_region, list_region};

@@ -79,6 +79,8 @@ impl Context {
             insts: 0,
             row_insts: 0,
             shared_first: std::ptr::null(),
+            new_run: 0,
+            scalar_answers: crate::translate::ScalarAnswers::default(),
         }
     }
 }

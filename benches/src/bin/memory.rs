@@ -1,5 +1,6 @@
 //! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a
-//! table; the yardsticks are run in turn with what they are compared to.
+//! table; the yardsticks are run in turn with what they are compared to. `memory identity` (`careful`, `usual`; `far`: with memory
+//! outside of the window) runs the kernel in such a space alone, with a second argument without AVX-512.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};
@@ -28,6 +29,25 @@ fn quickest(mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
 }
 
 fn main() -> Result<()> {
+    // For a profiler: only the kernel, in one form of space.
+    if let Some(form) = std::env::args().nth(1) {
+        let options = MemoryOptions::new();
+        let options = match form.as_str() {
+            "careful" => options.careful(),
+            "identity" => options.identity(),
+            _ => options,
+        };
+        let host = if std::env::args().nth(2).is_some() { HostLevel::Avx2 } else { HostLevel::Native };
+        let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1).host(host))?;
+        let (kernel, memory) = (increments()?, Memory::with(&options)?);
+        if form == "far" {
+            memory.map(Some(0x1234_5000_0000), PAGE_BYTES, Access::ReadWrite)?;
+        }
+        for _ in 0..20 {
+            println!("{form}: {:?}", kernel_in(&engine, &kernel, &memory)?);
+        }
+        return Ok(());
+    }
     let memory = Memory::new()?;
     let rounds = 1000;
     let mapped = quickest(|| {

@@ -100,6 +100,8 @@ pub(super) enum Kind {
 pub(super) struct Access {
     pub mem: MemAccess,
     pub wide_address: bool,
+    /// The warp makes it once, for its lowest lane that takes part: address and value have uniform types.
+    pub once: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

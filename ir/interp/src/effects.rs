@@ -116,6 +116,13 @@ fn lanes_below(lanes: u64, misaligned: Option<u32>) -> u64 {
     misaligned.map_or(lanes, |lane| lanes & ((1 << lane) - 1))
 }
 
+impl Access {
+    /// The lanes of a set for which memory is accessed.
+    fn lanes_of(self, lanes: u64) -> u64 {
+        if self.once { lanes & lanes.wrapping_neg() } else { lanes }
+    }
+}
+
 pub(super) fn load(
     env: &mut Env,
     op: &Op,
@@ -124,6 +131,7 @@ pub(super) fn load(
     values: &[u64],
     out: &mut [u64],
 ) -> Result<(), Fault> {
+    let lanes = access.lanes_of(lanes);
     let mut at = [0; MAX_LANES];
     let odd = addresses(access, line(values, op.args[0], env.lanes), lanes, &mut at);
     let MemAccess { space, bytes, signed, .. } = access.mem;
@@ -144,6 +152,7 @@ pub(super) fn load(
 }
 
 pub(super) fn store(env: &mut Env, op: &Op, access: Access, lanes: u64, values: &[u64]) -> Result<(), Fault> {
+    let lanes = access.lanes_of(lanes);
     let mut at = [0; MAX_LANES];
     let n = env.lanes;
     let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);

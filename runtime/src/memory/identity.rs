@@ -2,8 +2,9 @@
 //! the space stays held until nobody does.
 
 use super::Access;
+use super::anywhere;
 use super::edit::{Buffer, Edit, Kind};
-use super::reservation::{self, Backing};
+use super::reservation::Backing;
 use crate::Error;
 
 impl Edit<'_> {
@@ -12,7 +13,7 @@ impl Edit<'_> {
         let whole = bytes.checked_next_multiple_of(self.host_page());
         let whole =
             whole.ok_or_else(|| Error::Memory(format!("a buffer of {bytes:#x} bytes is too large")))?;
-        let map = |at| reservation::map_anywhere(at, whole, access.rights());
+        let map = |at| anywhere::map(at, whole, access.rights());
         let at = self.take_addresses(address, whole, map)?;
         self.set_pages(at, at + whole, access.flags());
         self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Own });
@@ -30,7 +31,7 @@ impl Edit<'_> {
         let whole = bytes.checked_next_multiple_of(self.host_page());
         let whole =
             whole.ok_or_else(|| Error::Memory(format!("a mapping of {bytes:#x} bytes is too large")))?;
-        let map = |at| reservation::map_backing_anywhere(at, whole, access.rights(), backing);
+        let map = |at| anywhere::map_backing(at, whole, access.rights(), backing);
         let at = self.take_addresses(address, whole, map)?;
         self.set_pages(at, at + whole, access.flags());
         self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Shared });
@@ -56,7 +57,7 @@ impl Edit<'_> {
         let mut taken = Vec::new();
         let mut hold = |from: u64, to: u64| {
             if from < to {
-                reservation::hold_anywhere(from, to - from)?;
+                anywhere::hold(from, to - from)?;
                 taken.push((from, to - from));
             }
             Ok(())
@@ -74,15 +75,15 @@ impl Edit<'_> {
             Err(error) => {
                 // A failure would leak addresses, which harms nobody; here and below.
                 for (start, bytes) in taken {
-                    let _ = reservation::unmap_anywhere(start, bytes);
+                    let _ = anywhere::unmap(start, bytes);
                 }
                 return Err(error);
             }
         };
         // If that fails, the system may have unmapped what was there, and given it to somebody else since: the space forgets it.
         self.forget_held(at, end);
-        reservation::move_anywhere(pages, bytes, at).inspect_err(|_| {
-            let _ = reservation::unmap_anywhere(pages, bytes);
+        anywhere::relocate(pages, bytes, at).inspect_err(|_| {
+            let _ = anywhere::unmap(pages, bytes);
         })?;
         Ok(at)
     }
@@ -110,7 +111,7 @@ impl Edit<'_> {
         if !self.state.left.is_empty() && self.space().is_idle() {
             for (at, bytes) in std::mem::take(&mut self.state.left) {
                 // A failure would leak addresses, which harms nobody.
-                let _ = reservation::unmap_anywhere(at, bytes);
+                let _ = anywhere::unmap(at, bytes);
             }
         }
     }
