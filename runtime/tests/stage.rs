@@ -657,18 +657,18 @@ fn shared_memory_goes_in_and_comes_out() {
     let image = image(&body.end());
     let image = KernelImage { stage: Some(layout), local_bytes: 0x200, shared_bytes: 1024, ..image };
     let program = stage_of(image, interface);
-    let places: Vec<u32> = (0..80).map(|lane| 1020 - 4 * (lane % 64)).collect();
+    let places: Vec<u32> = (0..128).map(|lane| 1020 - 4 * (lane % 64)).collect();
     let lanes_of_a_warp = program_lanes(&program, &places);
-    let warps = 80_usize.div_ceil(lanes_of_a_warp);
+    let warps = 128_usize.div_ceil(lanes_of_a_warp);
     let (out, shared, lost) = on_all(|engine| {
-        let (mut out, mut lost) = ([7_u32; 80], [7_u32; 80]);
+        let (mut out, mut lost) = ([7_u32; 128], [7_u32; 128]);
         let mut shared: Vec<u32> = (0..256 * warps as u32).collect();
-        let mut batch = Batch::new(Work::Vertices(80));
+        let mut batch = Batch::new(Work::Vertices(128));
         batch.inputs = vec![Rows::from(&places[..])];
         batch.outputs = vec![RowsMut::from(&mut out[..])];
         batch.shared = Some(RowsMut::from(&mut shared[..]));
         run(engine, &program, &mut batch);
-        let mut batch = Batch::new(Work::Vertices(80));
+        let mut batch = Batch::new(Work::Vertices(128));
         batch.inputs = vec![Rows::from(&places[..])];
         batch.outputs = vec![RowsMut::from(&mut lost[..])];
         run(engine, &program, &mut batch);
@@ -676,14 +676,14 @@ fn shared_memory_goes_in_and_comes_out() {
     });
     let word = |lane: usize| lane / lanes_of_a_warp * 256 + places[lane] as usize / 4;
     let mut wanted: Vec<u32> = (0..256 * warps as u32).collect();
-    for lane in 0..80 {
+    for lane in 0..128 {
         assert_eq!(out[lane] as usize, word(lane), "{lane}");
         wanted[word(lane)] = places[lane];
     }
-    assert_eq!((shared, lost), (wanted, vec![0; 80]));
+    assert_eq!((shared, lost), (wanted, vec![0; 128]));
     let mut few = [0_u32; 255];
-    let mut out = [0_u32; 80];
-    let mut batch = Batch::new(Work::Vertices(80));
+    let mut out = [0_u32; 128];
+    let mut batch = Batch::new(Work::Vertices(128));
     batch.inputs = vec![Rows::from(&places[..])];
     batch.outputs = vec![RowsMut::from(&mut out[..])];
     batch.shared = Some(RowsMut::from(&mut few[..]));

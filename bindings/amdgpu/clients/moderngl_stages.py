@@ -1,4 +1,4 @@
-"""OpenGL without a window: tessellation, alone and ahead of geometry programs, scratch memory of all stages, several samples a pixel."""
+"""OpenGL without a window: many vertex attributes, tessellation, alone and ahead of geometry programs, scratch memory of all stages, several samples a pixel."""
 import moderngl
 import numpy
 
@@ -42,6 +42,24 @@ vec4 at(vec2 t) {
 void main() { gl_Position = at(gl_TessCoord.xy); shade = vec4(gl_TessCoord.xy, number, 1); """ + evaluation + " }",
         **({"fragment_shader": FLAT} | more))
 
+
+# Sixteen attributes of a vertex, each of which counts.
+program = context.program(
+    vertex_shader=HEAD + "".join(f"layout(location = {n}) in vec2 a{n};\n" for n in range(16)) + """
+out vec4 shade;
+void main() { gl_Position = vec4((a0 + 0.5) / 48 - 1, 0, 1); shade = vec4(%s, 1); }""" % ", ".join(
+        " + ".join(f"{n + 1} * a{n}.{axis}" for n in range(first, 16, 2)) for first, axis in ((0, "x"), (1, "y"), (2, "x"))),
+    fragment_shader=FLAT)
+data = numpy.random.default_rng(1).integers(0, SIZE, (40, 16, 2)).astype(numpy.float32)
+data[:, 0, 0] = numpy.arange(40)
+array = context.vertex_array(program, [(context.buffer(data.tobytes()), " ".join(["2f"] * 16), *[f"a{n}" for n in range(16)])])
+target.use()
+target.clear()
+array.render(moderngl.POINTS)
+got = numpy.frombuffer(texture.read(), numpy.float32).reshape(SIZE, SIZE, 4)[data[:, 0, 1].astype(int), numpy.arange(40)]
+sums = data * numpy.arange(1, 17)[:, None]
+wanted = numpy.stack([sums[:, 0::2, 0].sum(1), sums[:, 1::2, 1].sum(1), sums[:, 2::2, 0].sum(1), numpy.ones(40)], 1)
+assert (got == wanted).all()
 
 # Two halves of the screen. However they are cut, the place in the patch is the colour. (Positions are whole 1/256 of a pixel.)
 HALVES = [[-1, -1], [0, -1], [0, 1], [-1, 1], [0, -1], [1, -1], [1, 1], [0, 1]]

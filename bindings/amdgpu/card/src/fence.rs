@@ -155,6 +155,17 @@ pub(crate) fn endless_or_until(timeout: u64) -> u64 {
     if timeout >> 63 != 0 { u64::MAX } else { timeout }
 }
 
+/// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the card
+/// for lost after that time. This one is slower than those that they know, and gets sixty times as long.
+pub(crate) fn patient(until: u64) -> u64 {
+    const ABOUT_A_SECOND: u64 = 900_000_000;
+    let now = nanoseconds();
+    match until.saturating_sub(now) {
+        0..ABOUT_A_SECOND => until,
+        left => now.saturating_add(left.saturating_mul(60)),
+    }
+}
+
 /// The end of waiting that a timeout of synchronisation objects means: a negative one is over.
 pub(crate) fn until(timeout: i64) -> u64 {
     u64::try_from(timeout).unwrap_or(0)
@@ -163,6 +174,14 @@ pub(crate) fn until(timeout: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_of_drivers() {
+        let now = nanoseconds();
+        assert_eq!([0, now + 1_000_000].map(patient), [0, now + 1_000_000]);
+        assert!((now + 59_000_000_000..now + 61_000_000_000).contains(&patient(now + 1_000_000_000)));
+        assert_eq!(patient(u64::MAX), u64::MAX);
+    }
 
     /// Looks become shorter when they are in vain, stop, and begin again.
     #[test]

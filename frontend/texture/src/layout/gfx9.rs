@@ -244,14 +244,26 @@ impl Surface {
         let kind = Swizzle { order, ..kind };
         let mut sources = sources(kind, thick, bytes);
         let mut size = block_size(kind.block, thick, bytes);
-        // Samples are the highest bits of a block, which has so many elements fewer. (Of depths, documents have them at the lowest bits; the
-        // sizes of blocks are the same.)
+        // Samples are the highest bits of a block, which has so many elements fewer: first half as many columns, then half as many rows, and so
+        // on. (Of depths, documents have them at the lowest bits; the sizes of blocks are the same.)
         let samples = self.samples.clamp(1, 16).ilog2().min(kind.block - bytes);
-        for number in 0..samples {
-            let place = (kind.block - samples + number) as usize;
-            if let Some((axis, _)) = sources[place].replace((SAMPLE, number)) {
-                size[axis] -= 1;
+        if samples > 0 {
+            let mut gone = [samples.div_ceil(2), samples / 2, 0, 0];
+            let block = kind.block as usize;
+            let mut kept: Vec<Option<Source>> = Vec::with_capacity(block);
+            for source in sources[..block].iter().rev() {
+                match source {
+                    Some((axis, _)) if gone[*axis] > 0 => {
+                        gone[*axis] -= 1;
+                        size[*axis] -= 1;
+                    }
+                    kept_one => kept.push(*kept_one),
+                }
             }
+            kept.reverse();
+            kept.extend((0..samples).map(|number| Some((SAMPLE, number))));
+            kept.truncate(block);
+            sources[..kept.len()].copy_from_slice(&kept);
         }
         let chain = self.chain(image, level, kind, thick, size);
 
@@ -447,9 +459,11 @@ mod tests {
     #[test]
     fn samples_do_not_overlap() {
         for swizzle in [8, 9, 10, 24, 25, 26] {
-            for (bytes, samples) in [(1, 8), (2, 2), (4, 2), (4, 4), (4, 8), (8, 4)] {
-                let elements = (1u32 << 16) / bytes / samples;
-                let size = [1 << (elements.ilog2() / 2), 2 << (elements.ilog2() / 2), 1];
+            for (bytes, samples) in [(1u32, 8u32), (2, 2), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8)] {
+                // A block of AMD's address library: that of one sample, with the width halved first.
+                let (elements, halved) = ((1u32 << 16) / bytes, samples.ilog2());
+                let (width, height) = (elements.ilog2().div_ceil(2), elements.ilog2() / 2);
+                let size = [1 << (width - halved.div_ceil(2)), 1 << (height - halved / 2), 1];
                 let mut places: Vec<u64> = Vec::new();
                 for sample in 0..samples {
                     let surface = Surface { samples, sample, ..surface(swizzle, size[0], 1) };

@@ -3,6 +3,8 @@
 //! Where parts of unequal length are, and which diagonals are taken, is left open by OpenGL and Vulkan. Here the two short parts of a side
 //! with a fractional factor are its first and its last.
 
+use std::collections::HashMap;
+
 /// How a side is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spacing {
@@ -25,6 +27,8 @@ pub(super) enum Domain {
 pub(super) struct Mesh {
     pub points: Vec<[f32; 2]>,
     pub primitives: Vec<Vec<u32>>,
+    /// The numbers of points.
+    places: HashMap<[u32; 2], u32>,
 }
 
 impl Spacing {
@@ -76,11 +80,12 @@ fn between(from: [f32; 2], to: [f32; 2], share: f32) -> [f32; 2] {
 
 impl Mesh {
     fn point(&mut self, point: [f32; 2]) -> u32 {
-        if let Some(place) = self.points.iter().rposition(|other| *other == point) {
-            return place as u32;
+        let next = self.points.len() as u32;
+        let place = *self.places.entry(point.map(f32::to_bits)).or_insert(next);
+        if place == next {
+            self.points.push(point);
         }
-        self.points.push(point);
-        self.points.len() as u32 - 1
+        place
     }
 
     /// A triangle, counter-clockwise with u to the right and v up; none if it has no area.
@@ -144,7 +149,8 @@ fn triangle(spacing: Spacing, outer: [f32; 3], inner: f32) -> Mesh {
     let mut rows: Vec<Vec<(u32, f32)>> =
         sides.iter().zip(&outer).map(|(&(from, to), cuts)| mesh.side(whole[from], whole[to], cuts)).collect();
     for ring in 1..=parts / 2 {
-        let own = corners(cuts[ring]);
+        // All corners meet in the middle.
+        let own = if 2 * ring == parts { [[1.0 / 3.0; 2]; 3] } else { corners(cuts[ring]) };
         let shares = middle(&cuts, ring);
         let next: Vec<Vec<(u32, f32)>> = sides
             .iter()

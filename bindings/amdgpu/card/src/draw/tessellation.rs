@@ -8,6 +8,7 @@ use super::state::{Code, State};
 use super::vertices::Vertex;
 use super::{Around, Problem, Refused};
 use crate::chip::Chip;
+use std::rc::Rc;
 use warpjit_runtime::stage::{Batch, InputPlace, Per, Rows, RowsMut, StageInput, StageInterface, Work};
 
 /// Lanes of a wave.
@@ -199,7 +200,7 @@ impl Tessellation {
     }
 
     /// Points and primitives of patches, by the factors that the control program has written.
-    fn meshes(&self, around: &Around<'_>, patches: usize) -> Result<Vec<Mesh>, Problem> {
+    fn meshes(&self, around: &Around<'_>, patches: usize) -> Result<Vec<Rc<Mesh>>, Problem> {
         // Before gfx9 a word stands ahead of them.
         let start = self.factors + if self.control.is_some() { 4 } else { 0 };
         let each = self.domain.factors();
@@ -210,7 +211,15 @@ impl Tessellation {
             // Factors that are no number or not positive remove the patch.
             factors.push(if factor > 0.0 { factor.max(self.least).min(self.most) } else { factor });
         }
-        Ok(factors.chunks(each).map(|factors| self.domain.mesh(self.spacing, factors)).collect())
+        let mut meshes: Vec<Rc<Mesh>> = Vec::with_capacity(patches);
+        let mut before: &[f32] = &[];
+        for factors in factors.chunks(each) {
+            // Patches side by side are often cut alike.
+            let alike = meshes.last().filter(|_| before == factors).cloned();
+            meshes.push(alike.unwrap_or_else(|| Rc::new(self.domain.mesh(self.spacing, factors))));
+            before = factors;
+        }
+        Ok(meshes)
     }
 }
 

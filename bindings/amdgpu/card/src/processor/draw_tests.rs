@@ -395,7 +395,7 @@ fn user_data_of_all_stages() {
 
 #[test]
 fn what_cannot_be_drawn_changes_nothing() {
-    let refused: &[(u32, u32)] = &[(0x28b54, 1 << 2), (0x28808, 4 << 4), (0x28c70, 31 << 2), (0xb02c, 1)];
+    let refused: &[(u32, u32)] = &[(0x28b54, 1 << 3), (0x28808, 4 << 4), (0x28c70, 31 << 2)];
     for (register, value) in refused {
         let mut card = card("polaris10", RECTANGLES);
         set(&mut card, *register, &[*value]);
@@ -407,8 +407,8 @@ fn what_cannot_be_drawn_changes_nothing() {
 
 #[test]
 fn wild_draws_end_the_submission() {
-    // Programs that are not there, and targets.
-    for (register, value) in [(0xb120, 0x77_0000), (0xb020, 0x77_0000), (0x28c60, 0x77_0000)] {
+    // Programs that are not there, and targets; scratch memory without a ring of it.
+    for (register, value) in [(0xb120, 0x77_0000), (0xb020, 0x77_0000), (0x28c60, 0x77_0000), (0xb02c, 1)] {
         let mut card = card("polaris10", RECTANGLES);
         set(&mut card, register, &[value]);
         card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
