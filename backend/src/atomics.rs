@@ -115,10 +115,10 @@ impl Context {
         let (access, atomic) = (self.access, self.atomic);
         let bytes = (access >> 12 & 15) as u8;
         let (far, wide_address) = (access >> 18 & 1 != 0, access >> 19 & 1 != 0);
-        let mask = match decode_space(access & 0xfff) {
-            Space::Global(_) => u64::MAX,
-            _ if far => 0xffff_ffff,
-            _ => 0xffff,
+        let (mask, rebase) = match decode_space(access & 0xfff) {
+            Space::Global(_) => (u64::MAX, self.rebase),
+            _ if far => (0xffff_ffff, 0),
+            _ => (0xffff, 0),
         };
         let op = AtomicOp::ALL[(atomic & 0xff) as usize % AtomicOp::ALL.len()];
         let (low, place) = (u64::from(atomic >> 8 & 0xff).wrapping_sub(1), u64::from(atomic >> 16));
@@ -132,7 +132,7 @@ impl Context {
             let address = self.lane_addresses.get(n, wide_address) & mask;
             let one = LaneAtomic {
                 lane: self.chunk_lane + lane,
-                address,
+                address: address.wrapping_add(rebase),
                 bytes,
                 op,
                 value: self.lane_values.get(n, wide),

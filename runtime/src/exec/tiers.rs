@@ -51,6 +51,8 @@ pub struct Tiers {
     behind: bool,
     /// Whether compiled code translates 64-bit addresses.
     translates: bool,
+    /// Whether compiled code takes addresses relative to the range that the memory hands out.
+    rebases: bool,
     /// The choice between this way and lane by lane, if both are possible.
     choice: Choice,
 }
@@ -126,9 +128,9 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let translates = variant.translate;
+        let (translates, rebases) = (variant.translates(), variant.rebase);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
-        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, choice })
+        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }
 
     /// The choice between this way and lane by lane.
@@ -531,6 +533,10 @@ impl<'a> Stepper<'a> {
         context.translate = translate;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();
+        }
+        context.rebase = 0;
+        if tiers.rebases {
+            memory.rebase(&mut context);
         }
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
