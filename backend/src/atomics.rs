@@ -137,10 +137,10 @@ impl Context {
     fn each_lane(&mut self, op: AtomicOp, wide: bool, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
         let (access, atomic) = (self.access, self.atomic);
         let (far, wide_address) = (access >> 18 & 1 != 0, access >> 19 & 1 != 0);
-        let mask = match decode_space(access & 0xfff) {
-            Space::Global(_) => u64::MAX,
-            _ if far => 0xffff_ffff,
-            _ => 0xffff,
+        let (mask, rebase) = match decode_space(access & 0xfff) {
+            Space::Global(_) => (u64::MAX, self.rebase),
+            _ if far => (0xffff_ffff, 0),
+            _ => (0xffff, 0),
         };
         let (low, place) = (u64::from(atomic >> 8 & 0xff).wrapping_sub(1), u64::from(atomic >> 16));
         let bytes = if wide { 8 } else { 4 };
@@ -153,7 +153,7 @@ impl Context {
             let address = self.lane_addresses.get(n, wide_address) & mask;
             let one = LaneAtomic {
                 lane: self.chunk_lane + lane,
-                address,
+                address: address.wrapping_add(rebase),
                 bytes,
                 op,
                 value: self.lane_values.get(n, wide),

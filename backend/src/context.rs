@@ -275,6 +275,8 @@ pub struct Context {
     pub row_insts: u64,
     /// The initial contents of shared memory. Readable up to the next multiple of 64 bytes.
     pub shared_first: *const u8,
+    /// Added to an address in the window, to have the guest's: 0 unless code subtracts where the window begins from each address.
+    pub rebase: u64,
     /// Not 0 where a warp has begun a region since the runtime looked: earlier answers to scalar loads are nothing to it.
     pub new_run: u32,
     /// What the runtime has answered to the scalar loads of the region that runs.
@@ -339,7 +341,7 @@ impl Context {
         let from_base = host.wrapping_sub(self.global_base as u64);
         let address = from_base.wrapping_sub(self.upper_more);
         let in_upper = self.upper_start != 0 && (address ^ self.upper_start) & self.window_high == 0;
-        if in_upper { address } else { from_base }
+        if in_upper { address } else { from_base.wrapping_add(self.rebase) }
     }
 
     /// The guest address of an access to global memory, given its distance from `global_base`.
@@ -365,7 +367,12 @@ impl Context {
                 record.address = self.guest_address_of(record.address);
                 return record;
             }
-            _ => return record,
+            _ => {
+                if let Space::Global(_) = record.space() {
+                    record.address = record.address.wrapping_add(self.rebase);
+                }
+                return record;
+            }
         };
         let below = 0..record.lane.saturating_sub(self.chunk_lane);
         let taking_part = below.filter(|&lane| self.guard_lanes >> lane & 1 != 0);

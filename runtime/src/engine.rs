@@ -300,8 +300,7 @@ impl Engine {
         self.look_at_handlers(start)?;
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, translates);
-        variant.checked_memory = checked;
-        variant.ignored_bits = memory.ignored_bits();
+        variant.settle_memory(memory, checked);
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.

@@ -107,11 +107,11 @@ impl Drop for HostPages {
     }
 }
 
+/// Maps something at an address.
+type MapAt<'a> = Box<dyn Fn(u64) -> Result<u64, Error> + 'a>;
+
 /// Maps of all kinds at an address.
-fn maps<'a>(
-    memory: &'a Memory,
-    pages: &'a HostPages,
-) -> [(&'static str, Box<dyn Fn(u64) -> Result<u64, Error> + 'a>); 6] {
+fn maps<'a>(memory: &'a Memory, pages: &'a HostPages) -> [(&'static str, MapAt<'a>); 6] {
     let both = Access::ReadWrite;
     let file = rustix::fs::memfd_create("warpjit-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     rustix::fs::ftruncate(&file, 2 * PAGE).unwrap();

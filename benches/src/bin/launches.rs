@@ -6,8 +6,8 @@
 //!
 //! The first table has single launches: medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth
 //! as many that are not timed. The second one has frames of 5,000 dispatches of one wave on one thread, in milliseconds: the best and the
-//! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead. The fourth one has
-//! launches that are saved while they run: how long the launch takes to stop, what its state takes as bytes, and to go on.
+//! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead. The fourth
+//! one has launches that are saved while they run: how long the launch takes to stop, what its state takes as bytes, and to go on.
 #![warn(missing_docs)]
 
 use std::time::Instant;

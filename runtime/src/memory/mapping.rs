@@ -57,7 +57,7 @@ impl Memory {
     ///
     /// Shared mappings of the process (of a file, of a memfd, `MAP_SHARED | MAP_ANONYMOUS`) get a second mapping and are as
     /// fast as other memory. Anything else (a heap) stays where it is; then launches that start later use code which looks
-    /// each page up ([`Memory::is_careful`]). In a space of [`MemoryOptions::identity`] the address is the pointer.
+    /// each page up ([`Memory::is_careful`]). In a space of [`crate::MemoryOptions::identity`] the address is the pointer.
     ///
     /// # Safety
     /// Until it is unmapped, and until launches that ran then have ended, the memory stays mapped for reading, and for

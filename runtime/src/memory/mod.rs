@@ -32,6 +32,7 @@ mod mapping;
 mod options;
 mod parked;
 mod ranges;
+pub(crate) mod rebase;
 mod region;
 mod reservation;
 mod room;
@@ -54,6 +55,7 @@ pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
 use crate::Error;
 use crate::fork::Mutex;
 use edit::{Edit, State};
+use identity::Own;
 use options::Form;
 use ranges::Ranged;
 use reservation::{Reservation, Rights};
@@ -146,6 +148,8 @@ struct Shared {
     coarse: AtomicBool,
     /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
     careful: AtomicBool,
+    /// In a space whose addresses are the host's: the range that it hands out.
+    own: Option<Own>,
 }
 
 impl Drop for Shared {
@@ -153,11 +157,13 @@ impl Drop for Shared {
         // A space of the host's own addresses has no reservation that goes with it.
         if self.form.is_identity {
             let state = self.state.get_mut();
-            for (&at, buffer) in state.buffers.iter().filter(|(_, buffer)| buffer.kind.is_ours()) {
-                let _ = anywhere::unmap(at, buffer.bytes.next_multiple_of(self.host_page));
-            }
-            for &(at, bytes) in &state.left {
-                let _ = anywhere::unmap(at, bytes);
+            let ours = state.buffers.iter().filter(|(_, buffer)| buffer.kind.is_ours());
+            let ours = ours.map(|(&at, buffer)| (at, buffer.bytes.next_multiple_of(self.host_page)));
+            for (at, bytes) in ours.chain(state.left.iter().copied()) {
+                // What is in the range goes with it.
+                if !self.own.as_ref().is_some_and(|own| own.touches(at, at + bytes)) {
+                    let _ = anywhere::unmap(at, bytes);
+                }
             }
         }
     }
@@ -213,13 +219,18 @@ impl Memory {
     fn with_window(window: Reservation, form: Form) -> Result<Self, Error> {
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
         let flags = if form.is_embedders { PAGE_READ | PAGE_WRITE } else { 0 };
+        let own = if form.is_identity { Own::new() } else { None };
+        let mut state = State::new(host_page);
+        state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
+        let is_apart = form.is_identity && (own.is_none() || form.ignored_bits > 0);
         Ok(Memory(Arc::new(Shared {
             space: Space::new(window, flags)?,
             form,
             host_page,
-            state: Mutex::new(State::new(host_page)),
+            state: Mutex::new(state),
             coarse: AtomicBool::new(false),
-            careful: AtomicBool::new(form.careful || form.is_small || form.is_identity),
+            careful: AtomicBool::new(form.careful || form.is_small || is_apart),
+            own,
         })))
     }
 
@@ -266,8 +277,9 @@ impl Memory {
     }
 
     /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory, small spaces, identity. Such code is slower. A
-    /// launch that is running when a space becomes careful goes on as it is: for it, special pages are not mapped.
+    /// help: devices, pagers, write watches, private host memory, small spaces, identity with memory that the embedder has
+    /// chosen ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space becomes careful goes
+    /// on as it is: for it, special pages are not mapped.
     pub fn is_careful(&self) -> bool {
         self.0.careful.load(Ordering::Relaxed)
     }
@@ -381,6 +393,7 @@ impl Memory {
         let _used = self.use_it();
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
+            || self.0.form.is_identity
             || self.is_careful()
             || self.ignored_bits() > 0
     }
@@ -388,6 +401,20 @@ impl Memory {
     /// The host address of the upper window's start, if there is an upper window. The caller uses the space.
     pub(crate) fn upper_base(&self) -> Option<*mut u8> {
         self.0.space.upper_base()
+    }
+
+    /// Whether guest addresses are the host's.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.0.form.is_identity
+    }
+
+    /// Lets code find what a space of the host's own addresses hands out, relative to where that begins ([`rebase`]).
+    pub(crate) fn rebase(&self, context: &mut warpjit_backend::Context) {
+        // Without a range, every address is beyond the address space.
+        (context.window_high, context.global_high) = (u64::MAX, u64::MAX);
+        if let Some(own) = &self.0.own {
+            own.show(context);
+        }
     }
 
     /// The guest address of what is so far from [`Memory::base`] on the host, if it is in neither window. The caller uses the space.

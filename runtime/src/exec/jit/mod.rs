@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::memory::window_access;
+use crate::memory::{rebase, window_access};
 use warpjit_backend::{self as backend, FloatEnv, Generator, Options, RegionCode, Shape, Target, TrapSite};
 use warpjit_ir::interp::Warp;
 use warpjit_ir::meter::Spent;
@@ -403,7 +403,7 @@ impl Jit {
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
+        options.translated = self.variant.translates();
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.apart = vec![None; region.mask.slots.len()];
@@ -431,6 +431,9 @@ impl Jit {
     fn locate_memory(&self, region: &mut Region) -> bool {
         if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
+        }
+        if self.variant.rebase {
+            return rebase::run(&mut region.mask);
         }
         if self.variant.translate {
             let narrow = self.variant.checked_memory;

@@ -239,7 +239,7 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
+        options.translated = self.variant.translates();
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
             .list

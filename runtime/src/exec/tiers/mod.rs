@@ -38,6 +38,8 @@ pub struct Tiers {
     behind: bool,
     /// Whether compiled code translates 64-bit addresses.
     translates: bool,
+    /// Whether compiled code takes addresses relative to the range that the memory hands out.
+    rebases: bool,
     /// The choice between this way and lane by lane, if both are possible.
     choice: Choice,
 }
@@ -113,9 +115,9 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let translates = variant.translate;
+        let (translates, rebases) = (variant.translates(), variant.rebase);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
-        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, choice })
+        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }
 
     /// The choice between this way and lane by lane.

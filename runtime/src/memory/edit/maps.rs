@@ -125,7 +125,9 @@ impl Edit<'_> {
             if address.is_some_and(|address| address != own) {
                 return Err(Error::Memory("in this space host memory is at its own address".into()));
             }
+            self.outside_own(own, bytes)?;
             let own = self.whole_pages(Some(own), bytes)?;
+            self.become_careful();
             self.set_pages(own, own + bytes, access.flags());
             self.state.buffers.insert(own, Buffer { bytes, access, kind: Kind::Registered });
             return Ok(own);
@@ -194,6 +196,7 @@ impl Edit<'_> {
         what: Special,
         source: Option<u64>,
     ) -> Result<u64, Error> {
+        self.outside_own(address.unwrap_or(0), bytes)?;
         let start = self.whole_pages(address, bytes)?;
         let end = start + bytes;
         self.space().reserve(start, end)?;

@@ -59,6 +59,8 @@ pub(in crate::memory) struct State {
     /// In a space whose addresses are the host's: pages (first address, bytes) without rights that were unmapped while somebody used the
     /// space. An access may still be on its way there, so nothing else of the process may come there.
     pub left: Vec<(u64, u64)>,
+    /// There: what is free of the range that the space hands out; where each part begins, and its bytes.
+    pub own_room: BTreeMap<u64, u64>,
 }
 
 impl State {
@@ -74,6 +76,7 @@ impl State {
             coarse: false,
             merged: false,
             left: Vec::new(),
+            own_room: BTreeMap::new(),
         }
     }
 }

@@ -191,6 +191,10 @@ impl<'a> Stepper<'a> {
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();
         }
+        context.rebase = 0;
+        if tiers.rebases {
+            memory.rebase(&mut context);
+        }
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
