@@ -4,8 +4,11 @@ use warpjit_ir::{GuestFault, Meter, Terminator};
 
 use crate::fermi::lift::{Options, lift};
 use crate::fermi::table::rows;
-use crate::fermi::{Chip, Op, Topic, assemble, decode_word};
+use crate::fermi::{Chip, Op, TRUE_PRED, Topic, assemble, decode_word};
 use crate::testing::Random;
+
+/// The bits of a branch's distance.
+const DISTANCE: u64 = 0xff_ffff << 26;
 
 /// Whether some word of an operation does anything else than fault as illegal.
 fn has_code(op: Op) -> bool {
@@ -13,8 +16,8 @@ fn has_code(op: Op) -> bool {
     Chip::ALL.iter().any(|&chip| {
         rows().iter().filter(|row| row.op == op && row.available(chip)).any(|row| {
             (0..40).any(|n| {
-                // Zeros first: then an address is that of the instruction itself.
-                let noise = if n == 0 { 0 } else { random.next() };
+                // Every other one leaves the distances of branches zero: the next instruction.
+                let noise = random.next() & if n % 2 == 0 { !DISTANCE } else { !0 };
                 let word = row.value | noise & !row.mask;
                 // Groups of GK104 begin with hints.
                 let Ok(inst) = decode_word(word, 8, chip) else { return false };
@@ -23,7 +26,10 @@ fn has_code(op: Op) -> bool {
                 let options = Options { entry: 8, ..Options::compute("code", chip, 63) };
                 let func = lift(&code, &options, &Meter::unlimited()).unwrap();
                 let illegal = Some(Terminator::Fault(GuestFault::Illegal));
-                inst.op == op && !func.blocks.iter().any(|block| block.term_pc == 8 && block.term == illegal)
+                // No lane executes an instruction whose guard is never true.
+                let never = inst.guard.is_some_and(|guard| guard.num == TRUE_PRED && guard.not);
+                let runs = inst.op == op && !never;
+                runs && !func.blocks.iter().any(|block| block.term_pc == 8 && block.term == illegal)
             })
         })
     })

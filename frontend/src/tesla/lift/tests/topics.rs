@@ -7,6 +7,9 @@ use crate::tesla::table::rows;
 use crate::tesla::{Chip, Op, STAGES, Target, Topic, assemble, decode_word};
 use crate::testing::Random;
 
+/// The bits of a code address.
+const CODE_ADDRESS: u64 = 0xffff << 11 | 0x3f << 46;
+
 /// Whether some word of an operation does anything else than fault as illegal.
 fn has_code(op: Op) -> bool {
     let mut random = Random(op as u64 + 1);
@@ -14,8 +17,8 @@ fn has_code(op: Op) -> bool {
     targets.into_iter().any(|target| {
         rows().iter().filter(|row| row.op == op && row.available(target)).any(|row| {
             (0..40).any(|n| {
-                // Zeros first: then an address is that of the instruction itself.
-                let noise = if n == 0 { 0 } else { random.next() };
+                // Every other one leaves code addresses zero: the instruction itself.
+                let noise = random.next() & if n % 2 == 0 { !CODE_ADDRESS } else { !0 };
                 let word = row.value | noise & !row.mask;
                 let Ok(inst) = decode_word(word, 0, target) else { return false };
                 let end =
@@ -24,7 +27,9 @@ fn has_code(op: Op) -> bool {
                 let options = Options::compute("code", target, 128);
                 let func = lift(&code, &options, &Meter::unlimited()).unwrap();
                 let illegal = Some(Terminator::Fault(GuestFault::Illegal));
-                inst.op == op && !func.blocks.iter().any(|block| block.term_pc == 0 && block.term == illegal)
+                // No lane executes an instruction whose predicate is `never`.
+                let runs = inst.op == op && inst.pred.is_none_or(|pred| pred.cond != 0);
+                runs && !func.blocks.iter().any(|block| block.term_pc == 0 && block.term == illegal)
             })
         })
     })

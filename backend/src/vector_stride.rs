@@ -11,7 +11,7 @@ use crate::affine::{Form, Forms};
 
 /// What is known of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Distance {
+enum VectorStride {
     /// Not reached yet.
     Unknown,
     /// Each sixteen lanes have so much more than those before, modulo 2^32; 0 of all that is no i32.
@@ -22,14 +22,15 @@ enum Distance {
 
 /// For each value that is kept as a scalar: what each sixteen lanes of a chunk have more than those before, modulo 2^32, if that is known;
 /// then the first sixteen's scalar tells all. `of_slots` says it of slots where the code begins.
-pub(crate) fn distances(
+pub(crate) fn vector_strides(
     f: &Function,
     order: &[Block],
     forms: &Forms,
     groups: usize,
     of_slots: &[Option<i32>],
 ) -> Vec<Option<i32>> {
-    let mut found = Distances { f, forms, groups, of_slots, known: vec![Distance::Unknown; f.values.len()] };
+    let mut found =
+        Strides { f, forms, groups, of_slots, known: vec![VectorStride::Unknown; f.values.len()] };
     loop {
         let mut changed = false;
         for &b in order {
@@ -43,9 +44,9 @@ pub(crate) fn distances(
             let mut edge = |call: &BlockCall| {
                 for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
                     let distance = match forms.of(a) {
-                        _ if f.ty(p).uniform => Distance::Apart(0),
+                        _ if f.ty(p).uniform => VectorStride::Apart(0),
                         // Where scalars meet that differ by lanes, so does what they become.
-                        Form::Varying => Distance::Any,
+                        Form::Varying => VectorStride::Any,
                         _ => found.known[a.index()],
                     };
                     changed |= found.lower(p, distance);
@@ -64,52 +65,52 @@ pub(crate) fn distances(
             break;
         }
     }
-    let of = |distance: &Distance| match distance {
-        Distance::Apart(apart) => Some(*apart),
+    let of = |distance: &VectorStride| match distance {
+        VectorStride::Apart(apart) => Some(*apart),
         _ => None,
     };
     found.known.iter().map(of).collect()
 }
 
-struct Distances<'a> {
+struct Strides<'a> {
     f: &'a Function,
     forms: &'a Forms,
     groups: usize,
     of_slots: &'a [Option<i32>],
-    known: Vec<Distance>,
+    known: Vec<VectorStride>,
 }
 
-impl Distances<'_> {
+impl Strides<'_> {
     /// Moves what is known of a value on; whether it moved.
-    fn lower(&mut self, v: Value, to: Distance) -> bool {
+    fn lower(&mut self, v: Value, to: VectorStride) -> bool {
         let known = &mut self.known[v.index()];
         let new = match (*known, to) {
-            (Distance::Unknown, to) => to,
-            (known, Distance::Unknown) => known,
+            (VectorStride::Unknown, to) => to,
+            (known, VectorStride::Unknown) => known,
             (known, to) if known == to => known,
-            _ => Distance::Any,
+            _ => VectorStride::Any,
         };
         new != std::mem::replace(known, new)
     }
 
-    fn transfer(&self, data: &InstData, r: Value) -> Distance {
+    fn transfer(&self, data: &InstData, r: Value) -> VectorStride {
         let (f, form) = (self.f, self.forms.of(r));
         let whole = match form {
             Form::Affine { stride, .. } | Form::Affine16 { stride } => stride.wrapping_mul(16),
             _ => 0,
         };
         if f.ty(r).uniform || self.groups == 1 {
-            return Distance::Apart(whole);
+            return VectorStride::Apart(whole);
         }
         if matches!(form, Form::Varying | Form::Unknown) {
-            return Distance::Any;
+            return VectorStride::Any;
         }
         let mut args = Vec::with_capacity(2);
         for a in &data.args {
             match self.known[a.index()] {
-                Distance::Unknown => return Distance::Unknown,
-                Distance::Apart(apart) => args.push(Some(apart)),
-                Distance::Any => args.push(None),
+                VectorStride::Unknown => return VectorStride::Unknown,
+                VectorStride::Apart(apart) => args.push(Some(apart)),
+                VectorStride::Any => args.push(None),
             }
         }
         let arg = |n: usize| args.get(n).copied().flatten();
@@ -146,7 +147,7 @@ impl Distances<'_> {
             },
             _ => None,
         };
-        apart.map_or(Distance::Any, Distance::Apart)
+        apart.map_or(VectorStride::Any, VectorStride::Apart)
     }
 
     /// Of a value shifted right: what never wraps keeps its distances.

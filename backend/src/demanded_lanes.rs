@@ -25,7 +25,7 @@ pub(crate) enum Lanes {
 const MOST_STEPS: usize = 32;
 
 /// For each value, the lanes in which it matters.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct DemandedLanes<'a> {
     f: &'a Function,
     dominators: Dominators,
     of: Vec<Lanes>,
@@ -33,9 +33,9 @@ pub(crate) struct Wanted<'a> {
     place: Vec<Option<(Block, usize)>>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> DemandedLanes<'a> {
     /// Analyses the blocks in `order`, a reverse postorder.
-    pub fn new(f: &'a Function, order: &[Block]) -> Wanted<'a> {
+    pub fn new(f: &'a Function, order: &[Block]) -> DemandedLanes<'a> {
         let mut place = vec![None; f.values.len()];
         for &b in order {
             f.block(b).params.iter().for_each(|p| place[p.index()] = Some((b, 0)));
@@ -46,7 +46,7 @@ impl<'a> Wanted<'a> {
             }
         }
         let dominators = Dominators::of(&Cfg::new(f));
-        let mut wanted = Wanted { f, dominators, of: vec![Lanes::None; f.values.len()], place };
+        let mut wanted = DemandedLanes { f, dominators, of: vec![Lanes::None; f.values.len()], place };
         // The sets only grow, from each mask to one that it implies, so this ends.
         let mut changed = true;
         while changed {
@@ -60,7 +60,12 @@ impl<'a> Wanted<'a> {
 
     /// A mask that is available after `behind` instructions of a block and holds in every lane where one of the values
     /// matters; `None` if there is none.
-    pub fn mask_at(&self, values: impl Iterator<Item = Value>, block: Block, behind: usize) -> Option<Value> {
+    pub fn mask_covering(
+        &self,
+        values: impl Iterator<Item = Value>,
+        block: Block,
+        behind: usize,
+    ) -> Option<Value> {
         let all = values.map(|v| self.of[v.index()]).fold(Lanes::None, |all, one| self.join(all, one));
         let Lanes::Of(mask) = all else { return None };
         self.around(mask).into_iter().find(|m| match self.place[m.index()] {

@@ -7,9 +7,9 @@ use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Slot, Terminator, Value};
 
 use crate::affine::{Form, Forms};
-use crate::distances::distances;
 use crate::flow::Order;
 use crate::shape::{Shape, SlotShape, VECTOR_LANES};
+use crate::vector_stride::vector_strides;
 
 /// Returns the slots that a region (in mask form) writes, each with a lane pattern that it has in all lanes at every
 /// exit; `None` if no pattern is known. `before` are the patterns at entry.
@@ -31,7 +31,7 @@ pub fn slots_after(
     let apart = match usize::from(groups) / 4 {
         // A chunk of fewer than 16 lanes has no two 16-lane vectors.
         0 => vec![None; func.values.len()],
-        vectors => distances(func, &order.blocks, &forms, vectors, &of_slots),
+        vectors => vector_strides(func, &order.blocks, &forms, vectors, &of_slots),
     };
     let shape_of = |v: Value| {
         let shape = match forms.of(v) {

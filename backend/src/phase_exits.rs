@@ -25,7 +25,7 @@ pub(crate) fn number(exit: u32, condition: u32) -> u64 {
 
 /// The exits of a phase.
 #[derive(Clone, Default)]
-pub(crate) struct Ways {
+pub(crate) struct PhaseExits {
     /// Guest instructions that a run of the phase is counted as; `None` if they are not counted, because all threads
     /// end with the only phase.
     pub insts: Option<u32>,
@@ -35,9 +35,9 @@ pub(crate) struct Ways {
     pub some_end: bool,
 }
 
-impl Ways {
+impl PhaseExits {
     /// The exits of a phase whose code has the blocks of `order`. `alone`: it is the only phase.
-    pub fn new(f: &Function, order: &[Block], piece: &Piece<'_>, alone: bool) -> Result<Ways, Error> {
+    pub fn new(f: &Function, order: &[Block], piece: &Piece<'_>, alone: bool) -> Result<PhaseExits, Error> {
         let (mut list, mut some_end): (Vec<(u32, Way)>, _) = (Vec::new(), false);
         for &b in order {
             if let Terminator::Return { exit, exited, .. } = f.term(b)
@@ -56,7 +56,7 @@ impl Ways {
         // If there are exits besides the end, the threads of only some chunks may end.
         some_end |= list.len() > 1 && list.iter().any(|(_, way)| *way == Way::Ended);
         let plain = alone && piece.ways.iter().all(|way| *way == Way::Ended);
-        Ok(Ways { insts: (!plain).then_some(piece.insts), list, some_end })
+        Ok(PhaseExits { insts: (!plain).then_some(piece.insts), list, some_end })
     }
 
     /// Whether this is the only phase and all threads end in it. Then the code does not record how warps left it.
