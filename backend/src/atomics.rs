@@ -152,12 +152,14 @@ impl Context {
 /// Executes the atomic described in a context. Reads the operands from `lane_values` and `lane_others`, and writes the
 /// old values to `lane_values` and the first lane that faults to `odd_lane`.
 pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
-    let environment = HostFloat::enter();
     // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
     let access = unsafe { (*context).access };
+    if access & DEVICE != 0 {
+        // SAFETY: as above. It runs in the code's float environment.
+        return unsafe { ((*context).call_device)(context) };
+    }
+    let environment = HostFloat::enter();
     match decode_space(access & 0xfff) {
-        // SAFETY: as above.
-        _ if access & DEVICE != 0 => unsafe { ((*context).call_device)(context) },
         // SAFETY: the embedder's function takes the context.
         Space::Global(_) => unsafe { ((*context).global_atomic)(context) },
         // SAFETY: as above.

@@ -434,7 +434,7 @@ impl RunningBlock {
     /// Writes the outputs of a block of a graphics stage that has ended.
     pub fn collect(&self, plan: &Plan) {
         if let (Some(stage), Some(resident)) = (&plan.stage, self.warps.first()) {
-            stage.collect(&resident.local, self.shared.bytes(), self.index);
+            stage.collect(&resident.local, self.shared.bytes());
         }
     }
 
