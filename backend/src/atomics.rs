@@ -26,6 +26,7 @@ pub struct LaneAtomic {
 
 impl LaneAtomic {
     /// The value that it stores if memory holds `old`.
+    #[inline(always)]
     fn after(&self, old: u64) -> u64 {
         atomic_result(self.op, self.bytes, old, self.value, self.new)
     }
@@ -111,18 +112,38 @@ impl Context {
 
     /// Executes the atomic described in the context for each lane that takes part, the lowest first. `update` executes
     /// one lane's and returns the old value, or `None` for a fault; after a fault no further lane is executed.
-    pub fn each_atomic(&mut self, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
+    #[inline]
+    pub fn each_atomic(&mut self, update: impl FnMut(&LaneAtomic) -> Option<u64>) {
+        let (op, wide) = (self.atomic_op(), self.access >> 12 & 15 == 8);
+        // A loop of its own for each of the common operations: `update` is compiled for that one.
+        macro_rules! each {
+            ($($common:ident)*) => {
+                match (op, wide) {
+                    $((AtomicOp::$common, false) => self.each_lane(AtomicOp::$common, false, update),)*
+                    _ => self.each_lane(op, wide, update),
+                }
+            };
+        }
+        each!(Add Cas Exch And Or Xor Umax Umin Smax Smin Inc);
+    }
+
+    /// The operation described in the context.
+    #[inline]
+    fn atomic_op(&self) -> AtomicOp {
+        AtomicOp::ALL[(self.atomic & 0xff) as usize % AtomicOp::ALL.len()]
+    }
+
+    #[inline(always)]
+    fn each_lane(&mut self, op: AtomicOp, wide: bool, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
         let (access, atomic) = (self.access, self.atomic);
-        let bytes = (access >> 12 & 15) as u8;
         let (far, wide_address) = (access >> 18 & 1 != 0, access >> 19 & 1 != 0);
-        let mask = match decode_space(access & 0xfff) {
-            Space::Global(_) => u64::MAX,
-            _ if far => 0xffff_ffff,
-            _ => 0xffff,
+        let (mask, rebase) = match decode_space(access & 0xfff) {
+            Space::Global(_) => (u64::MAX, self.rebase),
+            _ if far => (0xffff_ffff, 0),
+            _ => (0xffff, 0),
         };
-        let op = AtomicOp::ALL[(atomic & 0xff) as usize % AtomicOp::ALL.len()];
         let (low, place) = (u64::from(atomic >> 8 & 0xff).wrapping_sub(1), u64::from(atomic >> 16));
-        let (wide, two) = (bytes == 8, op.takes_two());
+        let bytes = if wide { 8 } else { 4 };
         self.odd_lane = 0;
         let mut left = self.guard_lanes;
         while left != 0 {
@@ -132,11 +153,11 @@ impl Context {
             let address = self.lane_addresses.get(n, wide_address) & mask;
             let one = LaneAtomic {
                 lane: self.chunk_lane + lane,
-                address,
+                address: address.wrapping_add(rebase),
                 bytes,
                 op,
                 value: self.lane_values.get(n, wide),
-                new: if two { self.lane_others.get(n, wide) } else { 0 },
+                new: if op.takes_two() { self.lane_others.get(n, wide) } else { 0 },
             };
             let aligned = address.wrapping_sub(place) & low == 0;
             let Some(old) = aligned.then(|| update(&one)).flatten() else {
@@ -149,17 +170,26 @@ impl Context {
     }
 }
 
+/// Whether an operation computes with floats.
+fn is_of_floats(op: AtomicOp) -> bool {
+    use AtomicOp::{Fadd, FaddFtz, Fcas, Fmax, Fmin};
+    matches!(op, Fadd | FaddFtz | Fcas | Fmax | Fmin)
+}
+
 /// Executes the atomic described in a context. Reads the operands from `lane_values` and `lane_others`, and writes the
 /// old values to `lane_values` and the first lane that faults to `odd_lane`.
 pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
     // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
-    let access = unsafe { (*context).access };
+    let (access, op) = unsafe { ((*context).access, (*context).atomic_op()) };
     if access & DEVICE != 0 {
         // SAFETY: as above. It runs in the code's float environment.
         return unsafe { ((*context).call_device)(context) };
     }
-    let environment = HostFloat::enter();
-    match decode_space(access & 0xfff) {
+    let space = decode_space(access & 0xfff);
+    // Integers of memory that is the block's alone need no float environment, and nobody else's code runs.
+    let is_plain = !matches!(space, Space::Global(_)) && !is_of_floats(op);
+    let environment = (!is_plain).then(HostFloat::enter);
+    match space {
         // SAFETY: the embedder's function takes the context.
         Space::Global(_) => unsafe { ((*context).global_atomic)(context) },
         // SAFETY: as above.
@@ -168,7 +198,9 @@ pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
         Space::Local => unsafe { local_atomic(&mut *context) },
         Space::Const(_) => {}
     }
-    environment.leave();
+    if let Some(environment) = environment {
+        environment.leave();
+    }
 }
 
 /// # Safety

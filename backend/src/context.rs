@@ -6,6 +6,8 @@ use std::mem::offset_of;
 
 use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
+use crate::translate::ScalarAnswers;
+
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
 pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
@@ -273,6 +275,12 @@ pub struct Context {
     pub row_insts: u64,
     /// The initial contents of shared memory. Readable up to the next multiple of 64 bytes.
     pub shared_first: *const u8,
+    /// Added to an address in the window, to have the guest's: 0 unless code subtracts where the window begins from each address.
+    pub rebase: u64,
+    /// Not 0 where a warp has begun a region since the runtime looked: earlier answers to scalar loads are nothing to it.
+    pub new_run: u32,
+    /// What the runtime has answered to the scalar loads of the region that runs.
+    pub scalar_answers: ScalarAnswers,
 }
 
 /// A warp of grid-row code; every block of the row reuses it.
@@ -294,6 +302,7 @@ pub struct LaneWords(pub [u64; 64]);
 
 impl LaneWords {
     /// A lane's 64-bit (`wide`) or 32-bit value.
+    #[inline]
     pub fn get(&self, lane: usize, wide: bool) -> u64 {
         match wide {
             true => self.0[lane % 64],
@@ -302,6 +311,7 @@ impl LaneWords {
     }
 
     /// Replaces a lane's 64-bit (`wide`) or 32-bit value.
+    #[inline]
     pub fn set(&mut self, lane: usize, wide: bool, value: u64) {
         let shift = 32 * (lane % 2);
         match wide {
@@ -331,7 +341,7 @@ impl Context {
         let from_base = host.wrapping_sub(self.global_base as u64);
         let address = from_base.wrapping_sub(self.upper_more);
         let in_upper = self.upper_start != 0 && (address ^ self.upper_start) & self.window_high == 0;
-        if in_upper { address } else { from_base }
+        if in_upper { address } else { from_base.wrapping_add(self.rebase) }
     }
 
     /// The guest address of an access to global memory, given its distance from `global_base`.
@@ -357,7 +367,12 @@ impl Context {
                 record.address = self.guest_address_of(record.address);
                 return record;
             }
-            _ => return record,
+            _ => {
+                if let Space::Global(_) = record.space() {
+                    record.address = record.address.wrapping_add(self.rebase);
+                }
+                return record;
+            }
         };
         let below = 0..record.lane.saturating_sub(self.chunk_lane);
         let taking_part = below.filter(|&lane| self.guard_lanes >> lane & 1 != 0);
@@ -452,4 +467,5 @@ offsets! {
     INSTS = insts;
     ROW_INSTS = row_insts;
     SHARED_FIRST = shared_first;
+    NEW_RUN = new_run;
 }

@@ -1,8 +1,8 @@
-//! The code generator of a launch, and what it wants of those who ask for code: which passes, how many lanes a chunk, which lane
-//! patterns.
+//! The code generator of a launch ([`Generator`]): which passes a region goes through before it, how many lanes a chunk may have, and which
+//! lane patterns it can use.
 //!
-//! There are two, one with vectors of 128 bits on every host, one with vectors of 512 bits on hosts with AVX-512. Everybody else has a
-//! [`Generator`] and asks it, instead of knowing which of them it is.
+//! There are two generators: one with vectors of 128 bits, for every host, and one with vectors of 512 bits, for hosts with AVX-512. No
+//! other module asks which of the two it has.
 
 use warpjit_ir::regions::{ChunkLimits, Region, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{Function, Meter, Slot, Stopped};
@@ -86,11 +86,14 @@ impl Generator {
     }
 
     /// Gives an optimised region what the generator profits from: serialised lanes, or versions for full masks and another order of
-    /// instructions. `all_enter`: all lanes enter the region.
+    /// instructions, or fewer changes of the float environment. `all_enter`: all lanes enter the region.
     pub fn specialize(self, region: &mut Region, all_enter: bool) {
         // A loop with serialised lanes has no full mask, so no full-mask versions.
         if self.wide && !serialize_lanes(&mut region.mask, costs::few_lanes) {
             versions(region, all_enter, &costs::SCHEDULE);
+        }
+        if !self.wide {
+            crate::lower::float::group_by_float_env(&mut region.mask);
         }
     }
 

@@ -29,9 +29,10 @@ mod code;
 mod compile;
 mod context;
 mod costs;
-mod distances;
+mod demanded_lanes;
 mod error;
 mod even_address;
+mod exit_patterns;
 mod extremes;
 mod flow;
 mod generator;
@@ -44,14 +45,13 @@ mod lower;
 mod new_context;
 mod operands;
 mod options;
+mod phase_exits;
 mod shape;
-mod slots_after;
 #[cfg_attr(not(feature = "jit"), path = "no_target.rs")]
 mod target;
 mod translate;
 mod trap;
-mod wanted;
-mod ways;
+mod vector_stride;
 mod wide_helpers;
 mod width;
 #[cfg(not(feature = "jit"))]
@@ -67,14 +67,14 @@ pub use context::{
 };
 pub use costs::{SCHEDULE, few_lanes};
 pub use error::Error;
+pub use exit_patterns::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use generator::{Generator, VECTOR_LANES};
 pub use helpers::in_host_floats;
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
-pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use target::Target;
-pub use translate::{LaneTranslation, Translator};
+pub use translate::{LaneTranslation, ScalarAnswers, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
 pub use without::{compile_pieces, compile_region, list_region};

@@ -79,6 +79,9 @@ impl Context {
             insts: 0,
             row_insts: 0,
             shared_first: std::ptr::null(),
+            rebase: 0,
+            new_run: 0,
+            scalar_answers: crate::translate::ScalarAnswers::default(),
         }
     }
 }

@@ -23,10 +23,65 @@ pub struct LaneTranslation {
     pub bounce: *mut u8,
 }
 
+/// In [`Context::atomic`] of a translation: the warp loads once, whatever number of chunks it runs in.
+pub(crate) const ONCE: u32 = 1;
+
 /// An access encoded as two words, for [`Context::access`] and [`Context::atomic`].
 pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     let access = describe_access(encode_space(mem.space), mem.bytes, mem.signed, store, false, lanes);
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
+}
+
+/// How many answers a chunk looks ahead for its own.
+const AHEAD: usize = 64;
+
+/// What devices have answered to the scalar loads of a region, for one run of it by a warp.
+///
+/// The guest executes a scalar load once for all lanes, while each chunk of lanes repeats it in compiled code. So the first chunk that
+/// comes to a load asks the device, and the others get the same answer. They come to the loads in the same order, since a wave has one
+/// program counter; a chunk may pass by loads that only lanes of others need ([`warpjit_ir::regions`], votes). An answer that a chunk
+/// finds missing has its place where the chunk is in the list.
+#[derive(Clone, Default, Debug)]
+pub struct ScalarAnswers {
+    /// In the order of the loads.
+    list: Vec<ScalarAnswer>,
+    /// Where the chunk is in it.
+    next: usize,
+    /// First lane of the chunk.
+    chunk: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ScalarAnswer {
+    address: u64,
+    bytes: u8,
+    value: u64,
+}
+
+impl ScalarAnswers {
+    /// A chunk comes to a load; `is_new`: the warp has begun a region since the last one.
+    fn at_chunk(&mut self, chunk: u32, is_new: bool) {
+        if is_new {
+            self.list.clear();
+        }
+        if is_new || chunk != self.chunk {
+            (self.next, self.chunk) = (0, chunk);
+        }
+    }
+
+    /// The answer to the chunk's next load, if another chunk has it.
+    fn find(&mut self, address: u64, bytes: u8) -> Option<u64> {
+        let mut ahead = self.list[self.next..].iter().take(AHEAD);
+        let at = ahead.position(|one| (one.address, one.bytes) == (address, bytes))?;
+        self.next += at + 1;
+        Some(self.list[self.next - 1].value)
+    }
+
+    /// Notes an answer for other chunks.
+    fn add(&mut self, address: u64, bytes: u8, value: u64) {
+        self.list.insert(self.next, ScalarAnswer { address, bytes, value });
+        self.next += 1;
+    }
 }
 
 /// Answers requests for translations: the embedder's memory.
@@ -54,12 +109,25 @@ impl Context {
         let lanes = |to: u32| (0..to).filter(move |lane| guard >> lane & 1 != 0);
         let value = |context: &Context, lane: u32| context.lane_values.get(lane as usize, bytes == 8);
         let mut places = [0u64; 64];
+        let once = alignment & ONCE != 0;
+        if once {
+            let is_new = std::mem::take(&mut self.new_run) != 0;
+            self.scalar_answers.at_chunk(self.chunk_lane, is_new);
+        }
         for lane in lanes(64) {
             let n = lane as usize;
             let address = self.lane_addresses.get(n, true);
             let bounce = std::ptr::from_mut(&mut self.lane_others.0[n]).cast();
             let one = LaneTranslation { address, bytes, value: stores.then(|| value(self, lane)), bounce };
             let aligned = address.wrapping_sub(part) & low == 0;
+            if once
+                && aligned
+                && let Some(known) = self.scalar_answers.find(address, bytes)
+            {
+                self.lane_others.0[n] = known;
+                places[n] = (bounce as u64).wrapping_sub(base);
+                continue;
+            }
             let Some(place) = aligned.then(|| memory.translate(&one)).flatten() else {
                 // What was stored at once (by a device, in pieces) has its buffer for a place.
                 let is_done = |lane: u32| {
@@ -77,6 +145,9 @@ impl Context {
                 return;
             };
             places[n] = (place as u64).wrapping_sub(base);
+            if once && place == bounce {
+                self.scalar_answers.add(address, bytes, self.lane_others.0[n]);
+            }
         }
         for lane in lanes(64) {
             self.lane_addresses.set(lane as usize, true, places[lane as usize]);

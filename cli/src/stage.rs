@@ -23,6 +23,7 @@ pub fn interface(launch: &StageLaunch) -> StageInterface {
         max_vertices: launch.max_vertices,
         inputs: launch.inputs.iter().map(input).collect(),
         outputs: launch.outputs.rows.iter().map(output).collect(),
+        ..StageInterface::default()
     }
 }
 

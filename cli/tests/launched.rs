@@ -107,7 +107,7 @@ fn a_kernel_without_barriers_is_one_piece_of_a_row() {
         let text = launched(&folder, form, more);
         assert!(text.starts_with("; launch.toml: 4 blocks run, 1 functions compiled\n"), "{text}");
         let [function] = &functions(&text)[..] else { panic!("{text}") };
-        let kind = "rows of blocks, 1 piece, all lanes of every warp take part, ";
+        let kind = "grid rows, 1 phase, all lanes of every warp are active, ";
         assert_eq!(function.name, "warpjit::kernel@0x0#rows0");
         assert!(function.kind.starts_with(kind) && function.kind.ends_with(" bytes"), "{}", function.kind);
         assert_eq!(function.said("exit 0"), ["all threads have ended"]);
@@ -143,11 +143,11 @@ fn a_kernel_with_a_barrier_is_two_pieces() {
         );
         assert_eq!(later.kind.split(',').next(), Some("a region"));
         let pieces = all.iter().find(|function| function.name == "warpjit::kernel@0x0#rows0").unwrap();
-        assert!(pieces.kind.starts_with("rows of blocks, 2 pieces, "), "{}", pieces.kind);
-        let [first] = pieces.said("piece 0")[..] else { panic!("{text}") };
-        let [second] = pieces.said("piece 1")[..] else { panic!("{text}") };
+        assert!(pieces.kind.starts_with("grid rows, 2 phases, "), "{}", pieces.kind);
+        let [first] = pieces.said("phase 0")[..] else { panic!("{text}") };
+        let [second] = pieces.said("phase 1")[..] else { panic!("{text}") };
         assert!(first.contains(" at 0x0: ") && second.contains(" at 0x20: "), "{text}");
-        assert!(pieces.said("exit 1")[0].ends_with("comes next: piece 1"), "{text}");
+        assert!(pieces.said("exit 1")[0].ends_with("comes next: phase 1"), "{text}");
         assert!(pieces.said("known").iter().any(|known| known.contains("r1 packed 1 over ")), "{text}");
         // The stores before and behind the barrier.
         let (beside, _) = pieces.addresses();
@@ -165,7 +165,7 @@ fn cranelift_lists_its_own_ir() {
     let all = functions(&text);
     assert_eq!(all.len(), 3, "{text}");
     for (number, function) in all.iter().enumerate() {
-        let kind = if number == 2 { "rows of blocks" } else { "a region" };
+        let kind = if number == 2 { "grid rows" } else { "a region" };
         assert_eq!(function.kind.split(',').next(), Some(kind));
         assert!(function.lines.iter().any(|line| line.trim_start().starts_with("brif")), "{text}");
         assert!(function.lines.iter().any(|line| line.ends_with("chunks of 8 lanes")), "{text}");
@@ -222,7 +222,7 @@ fn covers_its_instructions(kernel: &str, form: &str, more: &[&str]) {
     let text = launched(&folder, form, more);
     let all = functions(&text);
     assert!(all.iter().any(|function| function.name.starts_with("warpjit::kernel@")), "{kernel} {form}");
-    assert!(all.iter().any(|function| function.kind.contains("pieces")), "{kernel} {form} {more:?}");
+    assert!(all.iter().any(|function| function.kind.contains("phases")), "{kernel} {form} {more:?}");
     // Blocks go from where they start to where the next one does.
     let mut starts: BTreeSet<u32> = all.iter().flat_map(Function::blocks).collect();
     let (_, spmd, _) = warpjit(&folder, &["ir", "launch.toml", "--form", "spmd"]);

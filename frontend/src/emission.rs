@@ -1,14 +1,19 @@
-//! Emits the IR of a block; the base of all lifters. In a block each register slot is read at most once, at its first use, and
+//! Emits the IR of a block; all lifters use it. In a block each register slot is read at most once, at its first use, and
 //! written at most once, at the block's end. Between the two its value is an SSA value.
+//!
+//! A lifter's emitter is an [`Emission`] with a state of its own: `Emission<'f, Own<'f>>`. What only that lifter can do are methods
+//! of that type, so a method's name means one thing, and the compiler refuses a second one.
 
 use std::collections::BTreeMap;
 
 use warpjit_ir::{Block, Builder, Function, IntCC, Opcode, Scalar, Slot, Terminator, Value};
 
-/// Emits into one block after the other.
-pub(crate) struct Emission<'f> {
+/// Emits into one block after the other, for a lifter that knows `own` besides.
+pub(crate) struct Emission<'f, O> {
     /// The builder, at the end of the current block.
     pub(crate) b: Builder<'f>,
+    /// What the lifter knows.
+    pub(crate) own: O,
     /// The current value of each slot that was read or written, and whether it has to be written back at the end of the block.
     cache: BTreeMap<Slot, (Value, bool)>,
     done: bool,
@@ -31,11 +36,12 @@ pub(crate) struct Suspended {
     complements: BTreeMap<Value, Value>,
 }
 
-impl<'f> Emission<'f> {
+impl<'f, O> Emission<'f, O> {
     /// Begins at the end of a block.
-    pub(crate) fn new(func: &'f mut Function, block: Block) -> Self {
+    pub(crate) fn new(func: &'f mut Function, block: Block, own: O) -> Self {
         Emission {
             b: Builder::new(func, block),
+            own,
             cache: BTreeMap::new(),
             done: false,
             guard: None,
@@ -278,24 +284,3 @@ impl<'f> Emission<'f> {
         self.low(high)
     }
 }
-
-/// Gives an emitter, whose field `core` is an [`Emission`], all that an emission has.
-macro_rules! extends_emission {
-    ($emit:ident<$f:lifetime $(, $own:ident)?>) => {
-        impl<$f $(, $own)?> std::ops::Deref for $emit<$f $(, $own)?> {
-            type Target = $crate::emission::Emission<$f>;
-
-            fn deref(&self) -> &Self::Target {
-                &self.core
-            }
-        }
-
-        impl<$f $(, $own)?> std::ops::DerefMut for $emit<$f $(, $own)?> {
-            fn deref_mut(&mut self) -> &mut Self::Target {
-                &mut self.core
-            }
-        }
-    };
-}
-
-pub(crate) use extends_emission;

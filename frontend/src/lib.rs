@@ -21,7 +21,7 @@ mod chip_names;
 pub mod code;
 pub mod container;
 mod emission;
-#[cfg(any(feature = "tesla", feature = "fermi"))]
+#[cfg(any(feature = "tesla", feature = "fermi", feature = "vp1"))]
 pub mod envydis;
 pub mod error;
 #[cfg_attr(not(feature = "fermi"), path = "fermi/without.rs")]
@@ -34,6 +34,8 @@ pub mod image;
 pub mod isa;
 pub mod module;
 mod pure_table;
+#[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
+mod reach;
 pub mod registry;
 pub mod sampling;
 #[cfg(any(feature = "tesla", feature = "fermi"))]

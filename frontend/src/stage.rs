@@ -26,6 +26,9 @@ pub struct StageInterface {
     pub inputs: Vec<StageInput>,
     /// Outputs.
     pub outputs: Vec<StageOutput>,
+    /// GCN: the scalar register that starts with the offset of the wave's scratch memory, if RSRC2 asks for it. The launch says how the ring
+    /// of scratch memory is shared out.
+    pub scratch: Option<u8>,
 }
 
 /// Where a program finds an input.

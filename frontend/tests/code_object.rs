@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpjit_frontend::container::{self, ContainerError, Wanted, load_within};
+use warpjit_frontend::container::{self, ContainerError, Selection, load_within};
 use warpjit_frontend::module::{ArgKind, Kernel, KernelArg, Module};
 use warpjit_frontend::{Chip, Isa};
 use warpjit_ir::meter::{Budget, Meter, Spent, Task};
@@ -255,7 +255,7 @@ fn metadata_is_within_the_budget() {
     let load = |bytes: u64| {
         let budget = Budget { bytes, ..Budget::default() };
         let meter = Meter::new(Task::Loading, budget, Spent::default());
-        load_within(&file, Isa::Gcn, Wanted::All, &meter).map(|module| module.kernels.len())
+        load_within(&file, Isa::Gcn, Selection::All, &meter).map(|module| module.kernels.len())
     };
     assert!(load(4 << 20).expect("it fits") > 0);
     let error = load(16 << 10).expect_err("metadata takes more").to_string();

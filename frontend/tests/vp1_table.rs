@@ -11,7 +11,7 @@ use warpjit_frontend::vp1::{Chip, Op, Row, Unit, assemble, bundles, decode, list
 
 /// A word of that row: everything the row does not fix is random.
 fn word_of(row: &Row, random: &mut Random) -> u32 {
-    row.value | random.next() as u32 & !row.mask
+    (row.value | random.next() & !row.mask) as u32
 }
 
 /// Opcodes that do the same share a text; the assembler takes the first.
@@ -48,7 +48,7 @@ fn every_opcode_has_a_row_of_its_unit() {
         for low in [0, 0x00ff_ffff, 0x0055_5555] {
             let word = opcode << 24 | low;
             let row = decode(word, 0, Chip::Nv41).row;
-            assert_eq!(Unit::of(row.value), Unit::of(word));
+            assert_eq!(row.unit(), Unit::of(word));
         }
     }
 }
@@ -184,15 +184,21 @@ fn sources() {
 fn bad_sources() {
     let reason = |source: &str| assemble(source, Chip::Nv41).unwrap_err().to_string();
     for (source, wanted) in [
-        ("frob $r0", "1:1: no instruction `frob`"),
-        ("mov $r32 0x0", "1:1: `$r32` does not fit here in `mov`"),
-        ("\nmov $r0 $x0", "2:1: `$x0` does not fit here in `mov`"),
-        ("add $r0 $r1", "1:1: `add` wants more operands"),
-        ("add $r0 $r1 0x400", "1:1: `0x400` does not fit here in `add`"),
-        ("bra #nowhere", "1:1: no label `nowhere`"),
-        ("bra 0x5", "1:1: `0x5` does not fit here in `bra`"),
+        ("frob $r0", "1:1: unknown instruction `frob`"),
+        ("mov $r32 0x0", "1:5: unexpected `$r32`"),
+        ("\nmov $r0 $x0", "2:1: nv41 has no such instruction; these have: g80"),
+        (
+            "add $r0 $r1",
+            "1:12: unexpected the end of the line, wanted `(` or $r0-$r31 or a number from -0x400 to 0x3ff",
+        ),
+        (
+            "add $r0 $r1 0x400",
+            "1:13: unexpected `0x400`, wanted `(` or $r0-$r31 or a number from -0x400 to 0x3ff",
+        ),
+        ("bra #nowhere", "1:5: no label `nowhere`"),
+        ("bra 0x5", "1:5: 0x5 does not fit"),
         ("a: a: snop", "1:4: label `a` is there twice"),
-        ("{ snop snop }", "1:3: `snop` does not fit here in `snop`"),
+        ("{ snop snop }", "1:8: unexpected `snop`, wanted the end of the line"),
         (
             "{ bnop\nsnop }",
             "2:6: a bundle has at most one instruction of each unit, in the order address, scalar, vector, branch",
@@ -206,7 +212,8 @@ fn bad_sources() {
         ("00000000: 4f000000 - bnop", "1:22: 4f000000 is `snop`, not `bnop`"),
         ("00000000: 4f000000 - snop\n00000002: 4f000000 - snop", "2:1: the code is at word 0x1 here"),
         ("00000000: 4f0000", "1:1: a line of a listing has an address, a word, a mark and an instruction"),
-        ("mov $l0 $c1 0x5", "1:1: `0x5` does not fit here in `mov`"),
+        ("mov $r0 0x0 [unknown: 00000001]", "1:1: `[unknown: ]` has bits that the text has, too"),
+        ("mov $l0 $c1 0x5", "1:13: unexpected `0x5`, wanted $r0-$r31"),
     ] {
         assert_eq!(reason(source), wanted, "{source}");
     }

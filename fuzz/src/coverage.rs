@@ -105,7 +105,7 @@ fn operations(chip: Chip, code: &[u8], names: &mut BTreeSet<String>) {
                 .map_or((None, 4), |inst| (Some(inst.op.name().to_owned()), usize::from(inst.len))),
             Chip::Vp1(_) => {
                 let word = u32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]]);
-                let row = vp1::table::rows().iter().find(|row| word & row.mask == row.value);
+                let row = vp1::table::rows().iter().find(|row| u64::from(word) & row.mask == row.value);
                 (row.map(|row| format!("{:?}", row.op)), 4)
             }
         };

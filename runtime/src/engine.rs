@@ -1,6 +1,6 @@
 //! The engine: runs launches of programs on guest memory, and turns their outcome into reports.
 
-use crate::exec::background::{Background, Limits};
+use crate::exec::compiler_threads::{Background, Limits};
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
@@ -300,8 +300,7 @@ impl Engine {
         self.look_at_handlers(start)?;
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, translates);
-        variant.checked_memory = checked;
-        variant.ignored_bits = memory.ignored_bits();
+        variant.settle_memory(memory, checked);
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.

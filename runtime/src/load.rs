@@ -3,7 +3,7 @@
 use crate::code_source::Outside;
 use crate::fork::Section;
 use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
-use warpjit_frontend::container::{self, ContainerError, Wanted};
+use warpjit_frontend::container::{self, ContainerError, Selection};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
 use warpjit_frontend::{CodePlace, CodeSource, LoadError};
@@ -46,7 +46,7 @@ impl Program {
         let module = if options.raw {
             container::raw::load(bytes, options.isa)
         } else {
-            container::load_within(bytes, options.isa, Wanted::Kernel(options.kernel.as_deref()), &meter)
+            container::load_within(bytes, options.isa, Selection::Kernel(options.kernel.as_deref()), &meter)
         }
         .map_err(LoadError::from)?;
         let chip = chip_for(&module, options)?;

@@ -3,7 +3,7 @@
 use crate::memory::window::kinds;
 use crate::memory::window_access::{WINDOWS, Window};
 use crate::observe::Observe;
-use crate::{Config, HostLevel, Launch, Numerics, Tier};
+use crate::{Config, HostLevel, Launch, Memory, Numerics, Tier};
 use warpjit_backend::Generator;
 use warpjit_ir::regions::{ChunkLimits, RegionOptions};
 
@@ -32,6 +32,9 @@ pub(crate) struct Variant {
     pub translate: bool,
     /// How many of the highest bits of a 64-bit address are ignored.
     pub ignored_bits: u32,
+    /// Whether code finds all memory in the range that a space of the host's own addresses hands out. Then it subtracts where that begins
+    /// from each address, and translates none.
+    pub rebase: bool,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
@@ -66,6 +69,7 @@ impl Variant {
             windows: kinds(&launch.globals),
             translate,
             ignored_bits: 0,
+            rebase: false,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,
@@ -87,6 +91,20 @@ impl Variant {
             by_quads: !self.single,
             devices: self.has_devices(),
         }
+    }
+
+    /// Settles how code accesses a memory; `checked`: it must check pages.
+    pub(crate) fn settle_memory(&mut self, memory: &Memory, checked: bool) {
+        self.ignored_bits = memory.ignored_bits();
+        let is_identity = memory.is_identity();
+        self.rebase = is_identity && !checked && self.windows.is_none() && self.ignored_bits == 0;
+        // All of the process is at its addresses.
+        self.checked_memory = checked || is_identity && !self.rebase;
+    }
+
+    /// Whether the addresses of loads and stores are translated.
+    pub(crate) fn translates(&self) -> bool {
+        self.translate && !self.rebase
     }
 
     /// Whether devices may answer accesses to global memory: the code is for a careful space.

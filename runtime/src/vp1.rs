@@ -59,7 +59,7 @@ use warpjit_ir::{Block, Function, Slot, Terminator};
 pub use warpjit_frontend::vp1::Chip;
 pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 
-use crate::exec::background::Background;
+use crate::exec::compiler_threads::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Patience, Step, Stepper, StepperParts, Tiers, Watch};
@@ -431,7 +431,7 @@ impl Machine {
         let mut midway = None;
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
-            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient) {
+            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient, None) {
                 // There are no barriers, and nobody stops compiled code.
                 Step::Flow(Flow::Next | Flow::Barrier(_)) | Step::Suspended | Step::Stopped => {}
                 Step::Flow(flow) => break flow,

@@ -599,6 +599,7 @@ fn emitted_vertices_have_rows() {
         max_vertices: 3,
         inputs: vec![input(0x60, 1, Per::Primitive)],
         outputs: vec![output(OutputPlace::Address(0x70), 2)],
+        ..StageInterface::default()
     };
     let layout = StageLayout {
         lane_words: vec![(LaneWord::Invocation, 0)],
@@ -634,6 +635,70 @@ fn emitted_vertices_have_rows() {
     assert_eq!(cuts, (0..120).map(|row| u32::from(is_there(row) && row % 3 == 1)).collect::<Vec<_>>());
     let row = |row: u32| if is_there(row) { [row / 3 % 2, row % 3] } else { [7, 7] };
     assert_eq!(out, (0..120).flat_map(row).collect::<Vec<_>>());
+}
+
+/// Programs of two stages that one wave runs: what the first leaves in shared memory, the second finds.
+#[test]
+fn shared_memory_goes_in_and_comes_out() {
+    let interface = StageInterface {
+        stage: Stage::Vertex,
+        inputs: vec![input(0, 1, Per::Vertex)],
+        outputs: vec![output(OutputPlace::Address(0), 1)],
+        ..StageInterface::default()
+    };
+    let layout =
+        StageLayout { inputs: vec![area(0x10)], outputs: vec![left(0x20)], ..StageLayout::default() };
+    // A lane's input is an address: the word there goes out, and the address takes its place.
+    let mut body = Body::new();
+    let address = body.load(0x10);
+    let value = body.value(&format!("load.u32 shared[v{address}] align 4"));
+    body.store(0x20, value);
+    body.text += &format!("    store.u32 shared[v{address}], v{address} align 4\n");
+    let image = image(&body.end());
+    let image = KernelImage { stage: Some(layout), local_bytes: 0x200, shared_bytes: 1024, ..image };
+    let program = stage_of(image, interface);
+    let places: Vec<u32> = (0..128).map(|lane| 1020 - 4 * (lane % 64)).collect();
+    let lanes_of_a_warp = program_lanes(&program, &places);
+    let warps = 128_usize.div_ceil(lanes_of_a_warp);
+    let (out, shared, lost) = on_all(|engine| {
+        let (mut out, mut lost) = ([7_u32; 128], [7_u32; 128]);
+        let mut shared: Vec<u32> = (0..256 * warps as u32).collect();
+        let mut batch = Batch::new(Work::Vertices(128));
+        batch.inputs = vec![Rows::from(&places[..])];
+        batch.outputs = vec![RowsMut::from(&mut out[..])];
+        batch.shared = Some(RowsMut::from(&mut shared[..]));
+        run(engine, &program, &mut batch);
+        let mut batch = Batch::new(Work::Vertices(128));
+        batch.inputs = vec![Rows::from(&places[..])];
+        batch.outputs = vec![RowsMut::from(&mut lost[..])];
+        run(engine, &program, &mut batch);
+        (out.to_vec(), shared, lost.to_vec())
+    });
+    let word = |lane: usize| lane / lanes_of_a_warp * 256 + places[lane] as usize / 4;
+    let mut wanted: Vec<u32> = (0..256 * warps as u32).collect();
+    for lane in 0..128 {
+        assert_eq!(out[lane] as usize, word(lane), "{lane}");
+        wanted[word(lane)] = places[lane];
+    }
+    assert_eq!((shared, lost), (wanted, vec![0; 128]));
+    let mut few = [0_u32; 255];
+    let mut out = [0_u32; 128];
+    let mut batch = Batch::new(Work::Vertices(128));
+    batch.inputs = vec![Rows::from(&places[..])];
+    batch.outputs = vec![RowsMut::from(&mut out[..])];
+    batch.shared = Some(RowsMut::from(&mut few[..]));
+    let error = error_of(&program, &Launch::default(), &mut batch);
+    assert!(error.contains("shared memory: has 0 rows of 1024 bytes"), "{error}");
+}
+
+/// Lanes of a program's warps, by the number of blocks that it takes.
+fn program_lanes(program: &Program, places: &[u32]) -> usize {
+    let engine = support::engine(Tier::Interp, 1);
+    let mut out = [0_u32; 64];
+    let mut batch = Batch::new(Work::Vertices(64));
+    batch.inputs = vec![Rows::from(&places[..64])];
+    batch.outputs = vec![RowsMut::from(&mut out[..])];
+    64 / run(&engine, program, &mut batch).stats.blocks as usize
 }
 
 #[test]

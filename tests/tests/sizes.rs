@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use warpjit::session::{Session, program_options};
 use warpjit_backend::{Generator, HostLevel, Options, Target, compile_region};
-use warpjit_frontend::container::{self, Wanted};
+use warpjit_frontend::container::{self, Selection};
 use warpjit_frontend::image::{CodeOptions, KernelImage};
 use warpjit_ir::interp::Code;
 use warpjit_ir::meter::{Meter, Spent, Task};
@@ -130,11 +130,11 @@ fn lift(sample: &Sample, all: bool) -> (KernelImage, u64) {
     let file = sample.launch_file();
     let options = program_options(&file);
     let meter = meter(Task::Loading);
-    let wanted = if all { Wanted::All } else { Wanted::Kernel(options.kernel.as_deref()) };
+    let selection = if all { Selection::All } else { Selection::Kernel(options.kernel.as_deref()) };
     let module = if options.raw {
         container::raw::load(&file.program.code, options.isa)
     } else {
-        container::load_within(&file.program.code, options.isa, wanted, &meter)
+        container::load_within(&file.program.code, options.isa, selection, &meter)
     };
     let module = module.expect("a container");
     let kernel = module.kernel(options.kernel.as_deref()).expect("a kernel");

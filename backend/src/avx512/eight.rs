@@ -224,7 +224,9 @@ impl<'a> Lower<'a> {
     }
 
     fn kept(&self, value: Value) -> Result<&Kept, Error> {
-        self.kept[value.index()].as_ref().ok_or_else(|| Error::Malformed("a value used before it is made".into()))
+        self.kept[value.index()]
+            .as_ref()
+            .ok_or_else(|| Error::Malformed("a value used before it is made".into()))
     }
 
     /// A value of all lanes in registers.
@@ -243,7 +245,11 @@ impl<'a> Lower<'a> {
             Kept::Const(bits) => {
                 let entry = self.constant_entry(scalar, bits);
                 let d = self.a.zmm();
-                self.a.put(Code::VEX_Vmovdqu_ymm_ymmm256, &[A::Def(d, Size::Y), A::Pool(entry)], With::default());
+                self.a.put(
+                    Code::VEX_Vmovdqu_ymm_ymmm256,
+                    &[A::Def(d, Size::Y), A::Pool(entry)],
+                    With::default(),
+                );
                 d
             }
             Kept::General(r) => self.splat32(r),
@@ -406,7 +412,8 @@ impl<'a> Lower<'a> {
 
     /// Computes a value that is the same in all lanes in a general register. `false`: it has to be a vector.
     fn scalar(&mut self, data: &InstData, r: Value) -> Result<bool, Error> {
-        let known = matches!(data.op, Opcode::Iadd | Opcode::Isub | Opcode::Imul | Opcode::Ishl | Opcode::Iand);
+        let known =
+            matches!(data.op, Opcode::Iadd | Opcode::Isub | Opcode::Imul | Opcode::Ishl | Opcode::Iand);
         let general = |kept: &Kept| matches!(kept, Kept::Const(_) | Kept::General(_) | Kept::Memory(_));
         if !known || !data.args.iter().all(|&v| self.kept(v).is_ok_and(general)) {
             return Ok(false);
@@ -459,8 +466,16 @@ impl<'a> Lower<'a> {
                 }
                 vec![self.load32(place)]
             }
-            O::Iadd => self.either(pick(Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpaddq_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
-            O::Isub => self.each(pick(Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::VEX_Vpsubq_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
+            O::Iadd => self.either(
+                pick(Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpaddq_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
+            O::Isub => self.each(
+                pick(Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::VEX_Vpsubq_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
             O::Imul => self.either(narrow(Code::VEX_Vpmulld_ymm_ymm_ymmm256)?, data.args[0], data.args[1])?,
             O::Iand => self.either(Code::VEX_Vpand_ymm_ymm_ymmm256, data.args[0], data.args[1])?,
             O::Ior => self.either(Code::VEX_Vpor_ymm_ymm_ymmm256, data.args[0], data.args[1])?,
@@ -484,10 +499,26 @@ impl<'a> Lower<'a> {
                 let (a, b) = (self.vector(data.args[1])?, self.vector(data.args[2])?);
                 vec![self.blend(mask, a, b)]
             }
-            O::Fadd => self.either(pick(Code::VEX_Vaddps_ymm_ymm_ymmm256, Code::VEX_Vaddpd_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
-            O::Fsub => self.each(pick(Code::VEX_Vsubps_ymm_ymm_ymmm256, Code::VEX_Vsubpd_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
-            O::Fmul => self.either(pick(Code::VEX_Vmulps_ymm_ymm_ymmm256, Code::VEX_Vmulpd_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
-            O::Fdiv => self.each(pick(Code::VEX_Vdivps_ymm_ymm_ymmm256, Code::VEX_Vdivpd_ymm_ymm_ymmm256), data.args[0], data.args[1])?,
+            O::Fadd => self.either(
+                pick(Code::VEX_Vaddps_ymm_ymm_ymmm256, Code::VEX_Vaddpd_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
+            O::Fsub => self.each(
+                pick(Code::VEX_Vsubps_ymm_ymm_ymmm256, Code::VEX_Vsubpd_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
+            O::Fmul => self.either(
+                pick(Code::VEX_Vmulps_ymm_ymm_ymmm256, Code::VEX_Vmulpd_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
+            O::Fdiv => self.each(
+                pick(Code::VEX_Vdivps_ymm_ymm_ymmm256, Code::VEX_Vdivpd_ymm_ymm_ymmm256),
+                data.args[0],
+                data.args[1],
+            )?,
             O::Fma => vec![self.fma(data, is_wide)?],
             O::Fsqrt => {
                 let a = self.vector(data.args[0])?;
@@ -737,7 +768,8 @@ impl<'a> Lower<'a> {
                         let (low, both) = (self.a.zmm(), self.a.zmm());
                         let args = [A::Def(low, Size::X), A::Mem(four[n])];
                         self.a.put(Code::VEX_Vmovq_xmm_rm64, &args, With::default());
-                        let args = [A::Def(both, Size::X), A::Use(low, Size::X), A::Mem(four[n + 1]), A::I8(1)];
+                        let args =
+                            [A::Def(both, Size::X), A::Use(low, Size::X), A::Mem(four[n + 1]), A::I8(1)];
                         self.a.put(Code::VEX_Vpinsrq_xmm_xmm_rm64_imm8, &args, With::default());
                         both
                     });

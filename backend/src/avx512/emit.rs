@@ -374,11 +374,9 @@ impl Emitter<'_> {
         }
         let is_middle = self.is_middle;
         let codes = |class: RegClass| match class {
-            RegClass::Float if is_middle => (
-                Code::VEX_Vmovaps_ymm_ymmm256,
-                Code::VEX_Vmovaps_ymmm256_ymm,
-                Code::VEX_Vmovaps_ymm_ymmm256,
-            ),
+            RegClass::Float if is_middle => {
+                (Code::VEX_Vmovaps_ymm_ymmm256, Code::VEX_Vmovaps_ymmm256_ymm, Code::VEX_Vmovaps_ymm_ymmm256)
+            }
             RegClass::Int => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Code::Mov_r64_rm64),
             RegClass::Float => (
                 Code::EVEX_Vmovaps_zmm_k1z_zmmm512,

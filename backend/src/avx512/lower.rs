@@ -16,7 +16,6 @@ use super::uses::{extended_loads, fused_comparisons, tested_bits, words_for_vect
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::code::FloatEnv;
-use crate::distances::distances;
 use crate::error::Error;
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
@@ -24,6 +23,7 @@ use crate::lower::hoisted_values;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
 use crate::trap::{TrapLane, TrapSite};
+use crate::vector_stride::vector_strides;
 
 /// Where a value is.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ impl<'a> Lower<'a> {
         let hoist = hoisted_values(f, &order, &forms);
         let mut address_only = address_only(f, &forms, true, &[]);
         let groups = usize::from(options.groups) / 4;
-        let apart = distances(f, &order.blocks, &forms, groups, &options.apart);
+        let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(
             f,
             &order.blocks,

@@ -13,7 +13,7 @@
 //!   of any size are right.
 //! - *exactly*, where even that did not hold, in double precision.
 //!
-//! Lanes where no result matters ([`crate::wanted`]) are not looked at. The quick version is executed in any case, so what does not
+//! Lanes where no result matters ([`crate::demanded_lanes`]) are not looked at. The quick version is executed in any case, so what does not
 //! depend on a sum is taken from it; the others repeat what they need, which is cheaper than to keep it for them.
 
 use std::collections::{HashMap, HashSet};
@@ -30,8 +30,8 @@ use super::float::{ADD, MUL, SUB};
 use super::int::{self, AND, LESS, NOT_LESS, TEST_NOT};
 use super::lower::{Kept, Lower};
 use super::rows::Bounds;
+use crate::demanded_lanes::DemandedLanes;
 use crate::error::Error;
-use crate::wanted::Wanted;
 
 /// Instructions between two multiply-adds, other than loads, from which on they are apart.
 const MOST_OTHERS: usize = 16;
@@ -81,7 +81,7 @@ pub(super) struct Stretch {
 
 /// What stretches ask of the function.
 pub(super) struct Facts<'a> {
-    wanted: Wanted<'a>,
+    wanted: DemandedLanes<'a>,
     /// By value, its last use in its block; `usize::MAX` for the terminator's and those of other blocks.
     last_use: Vec<usize>,
     /// By value, the block that makes it.
@@ -147,7 +147,7 @@ impl<'a> Lower<'a> {
         for (&b, loops) in self.blocks.order.blocks.iter().zip(self.blocks.order.loop_depths(f)) {
             depth[b.index()] = loops;
         }
-        let wanted = Wanted::new(f, &self.blocks.order.blocks);
+        let wanted = DemandedLanes::new(f, &self.blocks.order.blocks);
         let facts = Rc::new(Facts { wanted, last_use, block_of, depth });
         self.mad_facts = Some(facts.clone());
         facts
@@ -256,7 +256,8 @@ impl Lower<'_> {
         insts.iter().try_for_each(|&inst| self.inst(inst))?;
         let sums =
             plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
-        let mask = facts.wanted.mask_at(sums, block, range.end).filter(|m| self.values[m.index()].is_some());
+        let mask =
+            facts.wanted.mask_covering(sums, block, range.end).filter(|m| self.values[m.index()].is_some());
         let lanes = match mask {
             Some(mask) => self.masks(mask)?,
             None => self.active.clone(),

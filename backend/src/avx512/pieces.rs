@@ -20,8 +20,8 @@ use crate::context::{PARTED, SUSPENDED, UNFIT, at};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::options::{BlockRow, Piece, Way};
+use crate::phase_exits::{NO_WAY, PATIENCE, PhaseExits, WARP_BYTES, number};
 use crate::shape::{Shape, SlotShape};
-use crate::ways::{NO_WAY, PATIENCE, WARP_BYTES, Ways, number};
 
 /// Of comparisons of vectors.
 const NOT_EQUAL: u8 = 4;
@@ -29,7 +29,7 @@ const NOT_EQUAL: u8 = 4;
 /// A piece while it is written.
 pub(super) struct OfPiece {
     number: usize,
-    pub ways: Ways,
+    pub ways: PhaseExits,
     /// By exit, slots of which only first lanes are stored.
     by_firsts: Vec<Vec<Slot>>,
     /// The loop over warps.
@@ -103,7 +103,7 @@ impl<'a> Lower<'a> {
         // There are no loops yet: the first piece makes them.
         let piece = OfPiece {
             number: 0,
-            ways: Ways::default(),
+            ways: PhaseExits::default(),
             by_firsts: Vec::new(),
             warp_head: block_head,
             warp: warps,
@@ -206,7 +206,7 @@ impl<'a> Lower<'a> {
             return Err(Error::Malformed("a piece of no row".into()));
         };
         let (own, warps, whole) = (heads[number], *warps, row.whole);
-        let ways = Ways::new(f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
+        let ways = PhaseExits::new(f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
         let one_chunk = self.lanes() >= f.lanes as usize;
         let a = &mut self.a;
         let (warp_head, warp_done) = (a.block(), a.block());
@@ -328,7 +328,7 @@ impl<'a> Lower<'a> {
         let Some(row) = &mut self.in_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
         let OfPiece { number: own, ref ways, warp_head, warp, way: so_far, lanes, warp_done, .. } = row.piece;
-        let Ways { insts, list: ways, some_end } = ways.clone();
+        let PhaseExits { insts, list: ways, some_end } = ways.clone();
         let exit = self.a.blocks[warp_done.index()].params[0];
         let parted = self.a.cold_block();
         // The piece is done by this warp, and by all of them.

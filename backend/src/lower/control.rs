@@ -42,6 +42,10 @@ impl Lower<'_, '_> {
         let exit = self.e.param(next, I64);
         let last_exit = self.e.param(done, I64);
         (self.exit_so_far, self.next_chunk) = (so_far, next);
+        if self.asks_once() {
+            let yes = self.e.imm(I32, 1);
+            self.e.store(yes, self.context, at::NEW_RUN);
+        }
         let zero = self.e.imm(I64, 0);
         self.e.jump(head, &[zero, zero]);
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use warpjit_ir::analysis::{Classes, is_flushed};
 use warpjit_ir::passes::canon::nan_bits_seen;
+use warpjit_ir::passes::float_env;
 use warpjit_ir::{FloatCC, Function, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
@@ -135,6 +136,12 @@ pub(super) fn needed_env(data: &InstData) -> Option<FloatEnv> {
     } else {
         needs_default_env(data).then_some(FloatEnv::Default)
     }
+}
+
+/// Puts operations together that flush denormals, and others that keep them, in a function of whose operations some do and some do not.
+pub(crate) fn group_by_float_env(f: &mut Function) {
+    let needs = |data: &InstData| needed_env(data).map(|env| env == FloatEnv::Default);
+    float_env::run(f, needs);
 }
 
 impl Lower<'_, '_> {

@@ -10,7 +10,7 @@
 //!   looked at are addends below 2^-70 that are not zero, and products that are the largest number or infinite.
 //! - *exactly*, where even that did not hold, in double precision.
 //!
-//! Lanes where no sum matters ([`crate::wanted`]) are not looked at. Loads of shared and const memory in between can be executed again,
+//! Lanes where no sum matters ([`crate::demanded_lanes`]) are not looked at. Loads of shared and const memory in between can be executed again,
 //! since a block runs on one thread. The bounds of those whose addresses are known before are tested at the start, and where they do not
 //! hold the exact version runs at once.
 
@@ -161,8 +161,10 @@ impl Lower<'_, '_> {
         let quick_values: Vec<Kept> = live.iter().map(|&v| self.kept(v)).collect::<Result<_, _>>()?;
         let quick_args: Vec<V> = quick_values.iter().flat_map(parts_of).collect();
         let sums = insts.iter().map(|&i| f.inst(i)).filter(|d| d.op == Opcode::FmadTrunc);
-        let mask =
-            self.wanted.as_ref().and_then(|w| w.mask_at(sums.filter_map(|d| d.result), block, range.end));
+        let mask = self
+            .wanted
+            .as_ref()
+            .and_then(|w| w.mask_covering(sums.filter_map(|d| d.result), block, range.end));
         let is_there = |m: &Value| self.values[m.index()].is_some() && !self.is_uniform(*m);
         let lanes = match mask.filter(is_there) {
             Some(mask) => Some(self.parts(mask)?),

@@ -36,6 +36,7 @@ use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, I64, SigRef, StackSlot, V, element, vector};
 use crate::code::FloatEnv;
+use crate::demanded_lanes::DemandedLanes;
 use crate::error::Error;
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
@@ -43,7 +44,6 @@ use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
 use crate::trap::{TrapLane, TrapSite};
-use crate::wanted::Wanted;
 use float::Denormals;
 
 /// The vectors of a value, or its one scalar.
@@ -161,7 +161,7 @@ pub(crate) struct Lower<'a, 'b> {
     /// Where values are used, if that is asked for.
     uses: mads::Uses,
     /// Lanes where values matter, likewise.
-    wanted: Option<Rc<Wanted<'a>>>,
+    wanted: Option<Rc<DemandedLanes<'a>>>,
     /// How often each value is used.
     used: Uses,
     blocks: HostBlocks<HostBlock>,
@@ -277,7 +277,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             && e.host.fma
             && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
         let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
-        let wanted = fast_mads.then(|| Rc::new(Wanted::new(f, &order.blocks)));
+        let wanted = fast_mads.then(|| Rc::new(DemandedLanes::new(f, &order.blocks)));
         let none = V::from_u32(0);
         Lower {
             e,

@@ -15,8 +15,8 @@ use crate::context::{PARTED, SUSPENDED, UNFIT, at};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::options::{BlockRow, Piece, RowSlot, Way};
+use crate::phase_exits::{NO_WAY, PATIENCE, PhaseExits, WARP_BYTES, number};
 use crate::shape::{Shape, SlotShape};
-use crate::ways::{NO_WAY, PATIENCE, WARP_BYTES, Ways, number};
 
 /// Bytes from which on memory is copied in a loop.
 const LONG: u32 = 64;
@@ -42,7 +42,7 @@ pub(super) struct OfRow<'a> {
 /// A piece while it is written.
 struct OfPiece {
     number: usize,
-    ways: Ways,
+    ways: PhaseExits,
     /// The loop over warps.
     warp_head: HostBlock,
     warp: V,
@@ -113,7 +113,7 @@ impl<'a> Lower<'a, '_> {
         // There are no loops yet: the first piece makes them.
         let piece = OfPiece {
             number: 0,
-            ways: Ways::default(),
+            ways: PhaseExits::default(),
             warp_head: block_head,
             warp: warps,
             way: None,
@@ -213,7 +213,7 @@ impl<'a> Lower<'a, '_> {
             return Err(Error::Malformed("a piece of no row".into()));
         };
         let (own, warps, whole) = (heads[number], *warps, row.whole);
-        let ways = Ways::new(self.f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
+        let ways = PhaseExits::new(self.f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
         let (warp_head, warp_done) = (self.e.block(), self.e.block());
         let warp = self.e.param(warp_head, I64);
         let exit = self.e.param(warp_done, I64);
@@ -335,7 +335,7 @@ impl<'a> Lower<'a, '_> {
         let Some(row) = &self.of_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
         let OfPiece { number: own, warp_head, warp, way: so_far, lanes, warp_done, exit, .. } = row.piece;
-        let Ways { insts, list: ways, some_end } = row.piece.ways.clone();
+        let PhaseExits { insts, list: ways, some_end } = row.piece.ways.clone();
         let parted = self.e.cold_block();
         // The piece is done by this warp, and by all of them.
         let (next_warp, done) = (self.e.block(), self.e.block());

@@ -13,7 +13,7 @@ use crate::context::at;
 use crate::error::Error;
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
-use crate::translate::describe;
+use crate::translate::{ONCE, describe};
 
 /// For each operation: whether it is the translation of one access behind it, with nothing but pure operations in between. Then both are
 /// done at once, where the access is: what lies side by side is looked up as a whole.
@@ -351,6 +351,24 @@ impl<'a> Lower<'a, '_> {
         (self.e.band(last, high), self.e.iadd(address, more))
     }
 
+    /// Whether a translation is of a load that the warp makes once: a device must not be asked for each lane, nor for each chunk.
+    fn is_asked_once(&self, data: &InstData) -> bool {
+        let is_uniform = data.result.is_some_and(|place| self.f.ty(place).uniform);
+        data.op == Opcode::TranslateLoad && is_uniform && self.options.has_devices()
+    }
+
+    /// Whether there are such loads.
+    pub(super) fn asks_once(&self) -> bool {
+        let mut insts = self.f.block_ids().flat_map(|block| &self.f.block(block).insts);
+        insts.any(|&inst| self.is_asked_once(self.f.inst(inst)))
+    }
+
+    /// The lowest of some bits.
+    fn lowest_bit(&mut self, bits: V) -> V {
+        let less = self.e.ineg(bits);
+        self.e.band(bits, less)
+    }
+
     /// Asks the runtime to translate the addresses of the lanes of `bits`, and faults if it may not. The answers are in the context.
     fn ask_translation(
         &mut self,
@@ -360,6 +378,8 @@ impl<'a> Lower<'a, '_> {
         bits: V,
     ) -> Result<(), Error> {
         let mem = MemoryOperands::of(data)?.mem;
+        let once = self.is_asked_once(data);
+        let bits = if once { self.lowest_bit(bits) } else { bits };
         let values = value.map(|v| self.parts(v)).transpose()?;
         for (place, parts) in [(at::LANE_ADDRESSES, Some(addresses.clone())), (at::LANE_VALUES, values)] {
             for (n, &p) in parts.iter().flat_map(|parts| parts.iter()).enumerate() {
@@ -368,6 +388,7 @@ impl<'a> Lower<'a, '_> {
         }
         self.note_guard(bits);
         let (access, alignment) = describe(mem, data.op == Opcode::TranslateStore, self.f.lanes);
+        let alignment = alignment | if once { ONCE } else { 0 };
         for (word, place) in [(access, at::ACCESS), (alignment, at::ATOMIC)] {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);

@@ -6,7 +6,8 @@
 //!
 //! The first table has single launches: medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth
 //! as many that are not timed. The second one has frames of 5,000 dispatches of one wave on one thread, in milliseconds: the best and the
-//! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead.
+//! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead. The fourth
+//! one has launches that are saved while they run: how long the launch takes to stop, what its state takes as bytes, and to go on.
 #![warn(missing_docs)]
 
 use std::time::Instant;
@@ -15,7 +16,7 @@ use warpjit_frontend::gcn::{self, Generation};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
     Access, Arg, Config, Dispatch, Engine, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
-    QueueOptions, Tier,
+    QueueOptions, SaveToken, SavedLaunch, Tier,
 };
 
 /// Stores three times the number of each thread.
@@ -288,9 +289,103 @@ fn first() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Counts to the number in `s2`, then stores it.
+const COUNTS: &str = "
+    s_mov_b32 s3, 0
+    v_mov_b32 v3, 0
+    L0:
+    v_add_u32 v3, vcc, 1, v3
+    s_add_u32 s3, s3, 1
+    s_cmp_lt_u32 s3, s2
+    s_cbranch_scc1 L0
+    v_mov_b32 v1, s0
+    v_mov_b32 v2, s1
+    flat_store_dword v[1:2], v3
+    s_endpgm
+";
+
+/// Launches that are saved while they run.
+fn saves() -> anyhow::Result<()> {
+    let code = gcn::assemble(COUNTS, Generation::Gfx8)?.code;
+    let options = gcn()?.1.rsrc2(Some(3 << 1));
+    let program = Program::load(&code, &options)?;
+    println!("\n| saving a launch that runs (us, median of {FRAMES}) | interp | jit |");
+    println!("|---|---|---|");
+    let mut rows: Vec<String> = Vec::new();
+    for blocks in [1_u32, 64] {
+        let names = ["stops after", "`to_bytes`", "bytes", "`from_bytes`", "goes on and stops at once"];
+        let mut own: Vec<String> = names.map(|name| format!("| {blocks} waves: {name} |")).into();
+        for tier in [Tier::Interp, Tier::Jit] {
+            let engine = Engine::new(Config::default().tier(tier).threads(1))?;
+            let memory = engine.memory()?;
+            let out = memory.map(None, 4096, Access::ReadWrite)?;
+            let launch = |count: u32| {
+                let user_data = vec![out as u32, (out >> 32) as u32, count];
+                Launch::default().grid([blocks, 1, 1]).block([64, 1, 1]).user_data(user_data)
+            };
+            let mut times = vec![Vec::new(); names.len()];
+            for _ in 0..FRAMES {
+                let token = SaveToken::new();
+                let asked = std::sync::Mutex::new(Instant::now());
+                let report = std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        std::thread::sleep(std::time::Duration::from_millis(3));
+                        *asked.lock().expect("a time") = Instant::now();
+                        token.save();
+                    });
+                    engine.run(&program, &memory, &launch(u32::MAX).save(Some(token.clone())))
+                })?;
+                times[0].push(asked.lock().expect("a time").elapsed().as_secs_f64() * 1e6);
+                let saved = report.saved.ok_or_else(|| anyhow::anyhow!("it was not saved"))?;
+                let start = Instant::now();
+                let bytes = saved.to_bytes();
+                times[1].push(start.elapsed().as_secs_f64() * 1e6);
+                times[2].push(bytes.len() as f64);
+                let start = Instant::now();
+                let saved = SavedLaunch::from_bytes(&bytes)?;
+                times[3].push(start.elapsed().as_secs_f64() * 1e6);
+                let again = launch(u32::MAX).save(Some(SaveToken::after(1)));
+                let start = Instant::now();
+                engine.resume(&program, &memory, &again, &saved)?;
+                times[4].push(start.elapsed().as_secs_f64() * 1e6);
+            }
+            for (row, times) in own.iter_mut().zip(&mut times) {
+                times.sort_by(f64::total_cmp);
+                *row += &format!(" {:.1} |", times[times.len() / 2]);
+            }
+        }
+        rows.extend(own);
+    }
+    // What it costs that a launch may be saved.
+    let mut row = String::from("| 1 wave, 100,000 rounds: with a token, of the time without |");
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = Engine::new(Config::default().tier(tier).threads(1))?;
+        let memory = engine.memory()?;
+        let out = memory.map(None, 4096, Access::ReadWrite)?;
+        let user_data = vec![out as u32, (out >> 32) as u32, 100_000];
+        let launch = Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(user_data);
+        let timed = |launch: &Launch| -> anyhow::Result<f64> {
+            engine.run(&program, &memory, launch)?;
+            let mut best = f64::MAX;
+            for _ in 0..FRAMES {
+                let start = Instant::now();
+                engine.run(&program, &memory, launch)?;
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            Ok(best)
+        };
+        let without = timed(&launch)?;
+        row += &format!(" {:.2} |", timed(&launch.clone().save(Some(SaveToken::new())))? / without);
+    }
+    rows.push(row);
+    rows.iter().for_each(|row| println!("{row}"));
+    Ok(())
+}
+
 fn main() -> anyhow::Result<()> {
     let times: usize = std::env::args().nth(1).map_or(Ok(10_000), |times| times.parse())?;
     single(times)?;
     frames()?;
-    first()
+    first()?;
+    saves()
 }

@@ -1,5 +1,6 @@
 //! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a
-//! table; the yardsticks are run in turn with what they are compared to.
+//! table; the yardsticks are run in turn with what they are compared to. `memory identity` (`careful`, `usual`; `far`: with memory
+//! outside of the window) runs the kernel in such a space alone, with a second argument without AVX-512.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};
@@ -28,6 +29,25 @@ fn quickest(mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
 }
 
 fn main() -> Result<()> {
+    // For a profiler: only the kernel, in one form of space.
+    if let Some(form) = std::env::args().nth(1) {
+        let options = MemoryOptions::new();
+        let options = match form.as_str() {
+            "careful" => options.careful(),
+            "identity" => options.identity(),
+            _ => options,
+        };
+        let host = if std::env::args().nth(2).is_some() { HostLevel::Avx2 } else { HostLevel::Native };
+        let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1).host(host))?;
+        let memory = Memory::with(&options)?;
+        if form == "far" {
+            memory.map(Some(0x1234_5000_0000), PAGE_BYTES, Access::ReadWrite)?;
+        }
+        for _ in 0..20 {
+            println!("{form}: {:?}", kernel_in(&engine, &memory)?);
+        }
+        return Ok(());
+    }
     let memory = Memory::new()?;
     let rounds = 1000;
     let mapped = quickest(|| {
@@ -74,13 +94,12 @@ fn main() -> Result<()> {
         each(looked)
     );
 
-    let kernel = increments()?;
     for host in [HostLevel::Avx2, HostLevel::Native] {
         let config = Config::default().tier(Tier::Jit).threads(1).host(host);
         let engine = Engine::new(config)?;
-        let usual = kernel_in(&engine, &kernel, &Memory::new()?)?;
-        let careful = kernel_in(&engine, &kernel, &Memory::with(&MemoryOptions::new().careful())?)?;
-        let identity = kernel_in(&engine, &kernel, &Memory::with(&MemoryOptions::new().identity())?)?;
+        let usual = kernel_in(&engine, &Memory::new()?)?;
+        let careful = kernel_in(&engine, &Memory::with(&MemoryOptions::new().careful())?)?;
+        let identity = kernel_in(&engine, &Memory::with(&MemoryOptions::new().identity())?)?;
         let ratio = |time: Duration| time.as_secs_f64() / usual.as_secs_f64();
         println!(
             "a kernel that loads, adds and stores, {host:?}: careful {:.2}, identity {:.2} of the usual space's time",
@@ -91,8 +110,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Raw GCN code: adds one to a word for each thread of a grid along x; the buffer's address is in `s[0:1]`.
-fn increments() -> Result<Program> {
+/// Raw GCN code in a memory: adds one to a word for each thread of a grid along x; the buffer's address is in `s[0:1]`.
+fn increments(memory: &Memory) -> Result<Program> {
     let source = "
         s_lshl_b32 s2, s2, 8
         v_lshlrev_b32 v1, 2, v0
@@ -113,10 +132,13 @@ fn increments() -> Result<Program> {
         .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
         // Two words of user data, and the block's number.
         .rsrc2(Some(2 << 1 | 1 << 7));
-    Ok(Program::load(&code, &options)?)
+    let at = memory.map(None, PAGE_BYTES, Access::ReadOnly)?;
+    memory.write(at, &code)?;
+    Ok(Program::load_at(memory, at, &options)?)
 }
 
-fn kernel_in(engine: &Engine, kernel: &Program, memory: &Memory) -> Result<Duration> {
+fn kernel_in(engine: &Engine, memory: &Memory) -> Result<Duration> {
+    let kernel = increments(memory)?;
     let blocks = 16384;
     let at = memory.map(None, 256 * u64::from(blocks), Access::ReadWrite)?;
     let launch = Launch::default()
@@ -124,7 +146,7 @@ fn kernel_in(engine: &Engine, kernel: &Program, memory: &Memory) -> Result<Durat
         .block([64, 1, 1])
         .user_data(vec![at as u32, (at >> 32) as u32]);
     let run = || -> Result<()> {
-        let report = engine.run(kernel, memory, &launch)?;
+        let report = engine.run(&kernel, memory, &launch)?;
         anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
         Ok(())
     };

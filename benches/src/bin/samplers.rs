@@ -77,7 +77,14 @@ fn main() {
     };
     let swizzled = |levels| {
         let pitch = if levels > 1 { 384 } else { SIZE };
-        Layout::Gfx9(gfx9::Surface { swizzle: 25, pitch, levels, gb_addr_config: 0x2a11_4042 })
+        Layout::Gfx9(gfx9::Surface {
+            swizzle: 25,
+            pitch,
+            levels,
+            gb_addr_config: 0x2a11_4042,
+            samples: 1,
+            sample: 0,
+        })
     };
     let rgba8 = even(8, 4, Unorm);
     let srgb = Format::fields(4, &[(0, 8, Srgb), (8, 8, Srgb), (16, 8, Srgb), (24, 8, Unorm)]);

@@ -221,7 +221,8 @@ typedef void (*warpjit_drop)(void *user);
 
 /**
  * A device in guest memory. Its functions are called by any thread that makes an access, by several at the same time, in any tier. A
- * lane's access is one call; lanes of a warp come in the order of their numbers. Wide accesses come as words of 4 or 8 bytes.
+ * lane's access is one call; lanes of a warp come in the order of their numbers. A scalar load or store of GCN is one call for the wave.
+ * Wide accesses come as words of 4 or 8 bytes.
  *
  * Another result than WARPJIT_OK ends the launch: the call that runs it returns WARPJIT_ERROR_CALLBACK.
  */
@@ -1382,7 +1383,7 @@ warpjit_status warpjit_memory_take_dirty(const struct warpjit_memory *memory,
 
 /**
  * Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host
- * memory, small spaces, identity), and where there are very many mappings. Such code is slower. A launch that is running when a space
+ * memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A launch that is running when a space
  * becomes careful goes on as it is: for it, special pages are not mapped.
  */
 warpjit_status warpjit_memory_is_careful(const struct warpjit_memory *memory,
@@ -1678,6 +1679,28 @@ warpjit_status warpjit_program_options_set_known_user_data(struct warpjit_progra
                                                            uint32_t word);
 
 /**
+ * Raw GCN code with warpjit_program_options_set_rsrc, before 1.4: whether the program knows where LDS and scratch are among flat addresses,
+ * as HSA's queues tell it. The default: all flat addresses are global, which is faster. From 1.4 on every program knows.
+ */
+warpjit_status warpjit_program_options_set_flat_apertures(struct warpjit_program_options *options,
+                                                          bool known);
+
+/**
+ * warpjit_program_load_at on GCN: guest addresses of 'count' functions. Jumps to addresses that are not known when the program is loaded
+ * (virtual calls, pointers to functions) may lead to them, besides the addresses that the code itself computes.
+ */
+warpjit_status warpjit_program_options_set_jump_targets(struct warpjit_program_options *options,
+                                                        const uint64_t *addresses,
+                                                        size_t count);
+
+/**
+ * warpjit_program_load_at on GCN: whether the global data share is memory that was mapped at 0xf13000000 (warpjit_memory_map), and
+ * keeps what it holds from launch to launch. The default: each launch has one.
+ */
+warpjit_status warpjit_program_options_set_data_share_given(struct warpjit_program_options *options,
+                                                            bool given);
+
+/**
  * warpjit_program_load_at on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. The default:
  * it begins where the program does.
  */
@@ -1753,6 +1776,12 @@ warpjit_status warpjit_program_code_ranges(const struct warpjit_program *program
 warpjit_status warpjit_program_is_current(const struct warpjit_program *program,
                                           const struct warpjit_memory *memory,
                                           bool *is_current);
+
+/**
+ * About how many bytes of host memory the program takes: its lifted form, and what has been compiled of it so far.
+ */
+warpjit_status warpjit_program_bytes_used(const struct warpjit_program *program,
+                                          size_t *bytes);
 
 /**
  * The kernel's name.
@@ -2146,6 +2175,13 @@ warpjit_status warpjit_engine_ensure_handlers(const struct warpjit_engine *engin
  * Waits until all code that launches have requested so far is compiled (WARPJIT_TIER_AUTO). Later launches start with it.
  */
 warpjit_status warpjit_engine_wait_for_compiler(const struct warpjit_engine *engine);
+
+/**
+ * For the end of a process that frees no programs: lets compiler threads go on for at most so many nanoseconds with what launches have
+ * asked for, forgets the rest, and stores what was compiled (warpjit_config_set_cache). Programs that are freed store theirs by themselves.
+ */
+warpjit_status warpjit_engine_settle(const struct warpjit_engine *engine,
+                                     uint64_t nanoseconds);
 
 /**
  * Works on this thread for so many nanoseconds: runs what queues have, and helps with launches of other threads. It sleeps while there is

@@ -16,7 +16,8 @@ use crate::{entry, handle};
 pub type warpjit_apply = Option<unsafe extern "C-unwind" fn(context: *mut c_void, old: u64) -> u64>;
 
 /// A device in guest memory. Its functions are called by any thread that makes an access, by several at the same time, in any tier. A
-/// lane's access is one call; lanes of a warp come in the order of their numbers. Wide accesses come as words of 4 or 8 bytes.
+/// lane's access is one call; lanes of a warp come in the order of their numbers. A scalar load or store of GCN is one call for the wave.
+/// Wide accesses come as words of 4 or 8 bytes.
 ///
 /// Another result than WARPJIT_OK ends the launch: the call that runs it returns WARPJIT_ERROR_CALLBACK.
 #[repr(C)]

@@ -67,6 +67,16 @@ pub unsafe extern "C" fn warpjit_engine_wait_for_compiler(engine: *const warpjit
     entry!({ handle::get::<Engine>(engine)?.wait_for_compiler() })
 }
 
+/// For the end of a process that frees no programs: lets compiler threads go on for at most so many nanoseconds with what launches have
+/// asked for, forgets the rest, and stores what was compiled (warpjit_config_set_cache). Programs that are freed store theirs by themselves.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_engine_settle(
+    engine: *const warpjit_engine,
+    nanoseconds: u64,
+) -> warpjit_status {
+    entry!({ handle::get::<Engine>(engine)?.settle(std::time::Duration::from_nanos(nanoseconds)) })
+}
+
 /// Works on this thread for so many nanoseconds: runs what queues have, and helps with launches of other threads. It sleeps while there is
 /// nothing to do. `has_worked` says whether there was anything; it may be NULL. For WARPJIT_IDLE_EMBEDDER, where nobody else works; with
 /// the engine's own threads this is one more.

@@ -183,6 +183,40 @@ pub unsafe extern "C" fn warpjit_program_options_set_known_user_data(
     })
 }
 
+/// Raw GCN code with warpjit_program_options_set_rsrc, before 1.4: whether the program knows where LDS and scratch are among flat addresses,
+/// as HSA's queues tell it. The default: all flat addresses are global, which is faster. From 1.4 on every program knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_flat_apertures(
+    options: *mut warpjit_program_options,
+    known: bool,
+) -> warpjit_status {
+    entry!({ edit(options, |options| options.flat_apertures = known)? })
+}
+
+/// warpjit_program_load_at on GCN: guest addresses of `count` functions. Jumps to addresses that are not known when the program is loaded
+/// (virtual calls, pointers to functions) may lead to them, besides the addresses that the code itself computes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_jump_targets(
+    options: *mut warpjit_program_options,
+    addresses: *const u64,
+    count: usize,
+) -> warpjit_status {
+    entry!({
+        let addresses = array(addresses, count, "the array of addresses")?.to_vec();
+        edit(options, |options| options.jump_targets = addresses)?
+    })
+}
+
+/// warpjit_program_load_at on GCN: whether the global data share is memory that was mapped at 0xf13000000 (warpjit_memory_map), and
+/// keeps what it holds from launch to launch. The default: each launch has one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_options_set_data_share_given(
+    options: *mut warpjit_program_options,
+    given: bool,
+) -> warpjit_status {
+    entry!({ edit(options, |options| options.data_share_given = given)? })
+}
+
 /// warpjit_program_load_at on Tesla and Fermi: guest address of the stage's code segment, which absolute targets count from. The default:
 /// it begins where the program does.
 #[unsafe(no_mangle)]
@@ -321,6 +355,15 @@ pub unsafe extern "C" fn warpjit_program_is_current(
         let program = handle::get::<Loaded>(program)?;
         put(is_current, program.0.is_current(&handle::get::<Space>(memory)?.0))?
     })
+}
+
+/// About how many bytes of host memory the program takes: its lifted form, and what has been compiled of it so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_program_bytes_used(
+    program: *const warpjit_program,
+    bytes: *mut usize,
+) -> warpjit_status {
+    entry!({ put(bytes, handle::get::<Loaded>(program)?.0.bytes_used())? })
 }
 
 /// The kernel's name.

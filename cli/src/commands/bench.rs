@@ -8,7 +8,8 @@ use warpjit::session::Session;
 use warpjit::suite::Timing;
 use warpjit_runtime::Engine;
 
-use super::{first_run, print, statistics, suite};
+use super::print::print;
+use super::{first_run, statistics, suite};
 use crate::args::{BenchArgs, EngineArgs, NumericsName, TierName};
 
 pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::{load_program_within, program_options};
-use warpjit_frontend::container::{self, Wanted};
+use warpjit_frontend::container::{self, Selection};
 use warpjit_frontend::module::{Kernel, Module};
 use warpjit_frontend::{Chip, CodeSource, Isa, Stage};
 use warpjit_ir::meter::{Meter, Spent, Task};
@@ -83,9 +83,9 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Loads what the arguments name: a container, raw words, or a launch file's program. `wanted`: to be listed, or to be
+    /// Loads what the arguments name: a container, raw words, or a launch file's program. `selection`: to be listed, or to be
     /// compiled, too.
-    pub fn load(args: &DisasmArgs, wanted: Wanted<'_>) -> anyhow::Result<Code> {
+    pub fn load(args: &DisasmArgs, selection: Selection<'_>) -> anyhow::Result<Code> {
         let is_launch = args.file.extension().is_some_and(|e| e == "toml");
         let launch = if is_launch { Some(LaunchFile::load(&args.file)?) } else { None };
         let (path, bytes) = match &launch {
@@ -108,7 +108,7 @@ impl Code {
         let module = if options.raw {
             container::raw::load(&bytes, options.isa)
         } else {
-            container::load_within(&bytes, options.isa, wanted, &meter)
+            container::load_within(&bytes, options.isa, selection, &meter)
         };
         let module = module.with_context(|| path.display().to_string())?;
         // A container knows better than the default.

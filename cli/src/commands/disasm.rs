@@ -1,14 +1,14 @@
 //! `warpjit disasm`: lists the code of a file.
 
 use warpjit::outcome::Status;
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 
 use super::code::Code;
-use super::print;
+use super::print::print;
 use crate::args::DisasmArgs;
 
 pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
-    let code = Code::load(args, Wanted::Listing)?;
+    let code = Code::load(args, Selection::Listing)?;
     let kernels = code.kernels()?;
     let mut text = String::new();
     for (index, kernel) in kernels.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use anyhow::anyhow;
 use warpjit::outcome::Status;
 use warpjit_backend::{Generator, Options, Shape, Target, list_region};
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_ir::function::SlotData;
 use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 use warpjit_ir::passes::fast;
@@ -18,14 +18,14 @@ use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
 use super::launched::launched;
-use super::print;
+use super::print::print;
 use crate::args::{Form, IrArgs, NumericsName};
 
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     if args.launched {
         return launched(args);
     }
-    let code = Code::load(&args.program, Wanted::All)?;
+    let code = Code::load(&args.program, Selection::All)?;
     let mut options = Options::new(Target::host(args.host.level())?);
     let groups: Option<u8> = args.chunk.as_deref().and_then(|c| c.parse().ok());
     // Cranelift's IR is there only where it generates the code.

@@ -8,11 +8,12 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::profile::{ListedLine, parse_listing};
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_runtime::{CodeKind, CodeListing, CodePart, Engine, KnownSlot, Report};
 
 use super::code::Code;
-use super::{first_run, print};
+use super::first_run;
+use super::print::print;
 use crate::args::{Form, IrArgs};
 
 /// Groups of four lanes for Cranelift where nothing else is asked for, as in the runtime.
@@ -41,7 +42,7 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let mut session = first_run::session(&file, &engine, &options)?;
     let report = first_run::run_for(&mut session, args.seconds)?;
 
-    let code = Code::load(&args.program, Wanted::All)?;
+    let code = Code::load(&args.program, Selection::All)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
     let (bytes, base) = image.code.file().unwrap_or_default();
@@ -82,28 +83,28 @@ fn heading(report: &Report, args: &IrArgs) -> String {
 
 /// A function in one of its forms, under what is known of it.
 fn show(text: &mut String, function: &CodeListing, form: Form, guest: &[ListedLine]) -> std::fmt::Result {
-    let pieces = match function.parts.len() {
-        1 => "1 piece".to_owned(),
-        count => format!("{count} pieces"),
+    let phases = match function.parts.len() {
+        1 => "1 phase".to_owned(),
+        count => format!("{count} phases"),
     };
     let kind = match function.kind {
         CodeKind::Region => "a region".to_owned(),
         CodeKind::Rows { whole: true } => {
-            format!("rows of blocks, {pieces}, all lanes of every warp take part")
+            format!("grid rows, {phases}, all lanes of every warp are active")
         }
-        CodeKind::Rows { whole: false } => format!("rows of blocks, {pieces}"),
-        _ => pieces,
+        CodeKind::Rows { whole: false } => format!("grid rows, {phases}"),
+        _ => phases,
     };
     writeln!(text, "; {}: {kind}, {} bytes", function.name, function.bytes)?;
     show_slots(text, "assumed", &function.assumed)?;
     let spans = |part: &CodePart| part.spans.clone();
     for (number, part) in function.parts.iter().enumerate() {
-        let piece =
-            if function.kind == CodeKind::Region { String::new() } else { format!("piece {number}: ") };
-        writeln!(text, "; {piece}{}; chunks of {} lanes", part.outline, part.lanes)?;
+        let phase =
+            if function.kind == CodeKind::Region { String::new() } else { format!("phase {number}: ") };
+        writeln!(text, "; {phase}{}; chunks of {} lanes", part.outline, part.lanes)?;
         part.exits.iter().try_for_each(|exit| writeln!(text, "; {exit}"))?;
         show_slots(text, "known", &part.known)?;
-        show_slots(text, "looked at for each warp", &part.looked_at)?;
+        show_slots(text, "checked for each warp", &part.looked_at)?;
         match form {
             Form::Regions => show_body(text, &part.regions, &spans(part), guest)?,
             Form::Mask => show_body(text, &part.mask, &spans(part), guest)?,

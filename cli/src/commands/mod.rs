@@ -10,13 +10,12 @@ mod interrupt;
 mod ir;
 mod launched;
 mod new;
+mod print;
 mod profile;
 mod progress;
 mod run;
 mod statistics;
 mod suite;
-
-use std::io::Write;
 
 use warpjit::outcome::Status;
 
@@ -34,11 +33,4 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Ir(args) => ir::ir(args),
         Command::Exec(args) => exec::exec(args),
     }
-}
-
-/// Writes to standard output; a closed pipe is an error like any other.
-fn print(text: &str) -> anyhow::Result<()> {
-    use anyhow::Context;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use warpjit::outcome::Status;
 use warpjit_frontend::Isa;
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_frontend::module::{ArgKind, Kernel, KernelArg};
 
 use super::code::Code;
-use super::print;
+use super::print::print;
 use crate::args::{DisasmArgs, NewArgs};
 
 /// Bytes of a buffer whose size nothing says.
@@ -31,7 +31,7 @@ pub(super) fn new(args: &NewArgs) -> anyhow::Result<Status> {
             raw: args.raw,
             budget: args.budget,
         },
-        Wanted::All,
+        Selection::All,
     )?;
     let kernel = code.module.kernel(args.kernel.as_deref().filter(|_| code.module.kernels.len() > 1))?;
     print(&launch_file(&args.file, &code, kernel, args.raw))?;

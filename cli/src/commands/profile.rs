@@ -8,11 +8,12 @@ use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
 use warpjit::suite::Host;
-use warpjit_frontend::container::Wanted;
+use warpjit_frontend::container::Selection;
 use warpjit_runtime::{Engine, Observe, Samples, Tier};
 
 use super::code::Code;
-use super::{first_run, print};
+use super::first_run;
+use super::print::print;
 use crate::args::{DisasmArgs, ProfileArgs, TierName};
 
 pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
@@ -28,7 +29,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
         }
     }
     let file = LaunchFile::load(&args.file)?;
-    let code = Code::load(&DisasmArgs::of_launch_file(&args.file), Wanted::All)?;
+    let code = Code::load(&DisasmArgs::of_launch_file(&args.file), Selection::All)?;
     let mut setting = Setting {
         file: args.file.display().to_string(),
         isa: code.module.isa.name().to_owned(),

@@ -5,7 +5,8 @@ use warpjit::launch_file::{LaunchFile, read_plain};
 use warpjit::outcome::{Outcome, Status};
 use warpjit_runtime::{CancelToken, Engine, SaveToken};
 
-use super::{first_run, interrupt, print, statistics};
+use super::print::print;
+use super::{first_run, interrupt, statistics};
 use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {

@@ -9,7 +9,7 @@ use warpjit::outcome::{Outcome, Status};
 use warpjit::suite::{Comparison, FORMAT, Host, Results, Row, SuiteFile, Table, launch_files};
 
 use super::bench::{Counting, measure};
-use super::print;
+use super::print::print;
 use crate::args::BenchArgs;
 
 pub(super) fn suite(args: &BenchArgs, folder: &Path) -> anyhow::Result<Status> {

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::context::Context;
 use super::error::Result;
 use super::program::{hex, read_file};
 use super::reader::{Table, Value};
-use super::{Context, LaunchFile};
-use warpjit_frontend::CodeSource;
 
 /// `[[buffer]]`: guest memory.
 #[derive(Clone, Debug)]
@@ -23,29 +22,6 @@ pub struct Buffer {
     pub address: Option<u64>,
     /// A store to it faults.
     pub read_only: bool,
-}
-
-/// Memory as it is before the run, as far as buffers have addresses.
-impl CodeSource for LaunchFile {
-    fn read(&self, address: u64, out: &mut [u8]) -> usize {
-        let mut done = 0;
-        // One buffer may begin where another one ends.
-        while done < out.len() {
-            let Some(at) = address.checked_add(done as u64) else { break };
-            let inside = self.buffers.iter().find_map(|buffer| {
-                let offset = at.checked_sub(buffer.address?)?;
-                (offset < buffer.bytes).then_some((buffer, offset))
-            });
-            let Some((buffer, offset)) = inside else { break };
-            let count = (out.len() - done).min((buffer.bytes - offset).try_into().unwrap_or(usize::MAX));
-            let given = buffer.data.get(offset as usize..).unwrap_or_default();
-            let given = &given[..given.len().min(count)];
-            out[done..][..given.len()].copy_from_slice(given);
-            out[done + given.len()..done + count].fill(buffer.fill);
-            done += count;
-        }
-        done
-    }
 }
 
 /// `[[arg]]`: one kernel argument.

@@ -15,6 +15,7 @@
 //! | `textures` | `[[texture]]`, `[[sampler]]`, `[[image]]`, `[textures]`, `[[bind]]`, `[images]` |
 //! | `files` | where the named files come from |
 
+mod context;
 mod error;
 mod files;
 mod memory;
@@ -42,9 +43,11 @@ pub use stage::{StageLaunch, StageWork};
 pub use textures::{Entry, Textures};
 pub use warpjit_frontend::Stage;
 
+use warpjit_frontend::CodeSource;
+
+use context::Context;
 use error::Result;
 use reader::{Source, Table};
-use warpjit_frontend::{Isa, LaunchRules};
 
 /// A launch file, read and checked.
 #[derive(Clone, Debug)]
@@ -75,13 +78,27 @@ pub struct LaunchFile {
     pub saves: Vec<Save>,
 }
 
-/// What the sections need to know of each other while they are read.
-struct Context<'a> {
-    files: &'a dyn Files,
-    isa: Isa,
-    rules: LaunchRules,
-    /// Whether textures have handles, in a const bank: from GK104 on.
-    has_handles: bool,
+/// Memory as it is before the run, as far as buffers have addresses.
+impl CodeSource for LaunchFile {
+    fn read(&self, address: u64, out: &mut [u8]) -> usize {
+        let mut done = 0;
+        // One buffer may begin where another one ends.
+        while done < out.len() {
+            let Some(at) = address.checked_add(done as u64) else { break };
+            let inside = self.buffers.iter().find_map(|buffer| {
+                let offset = at.checked_sub(buffer.address?)?;
+                (offset < buffer.bytes).then_some((buffer, offset))
+            });
+            let Some((buffer, offset)) = inside else { break };
+            let count = (out.len() - done).min((buffer.bytes - offset).try_into().unwrap_or(usize::MAX));
+            let given = buffer.data.get(offset as usize..).unwrap_or_default();
+            let given = &given[..given.len().min(count)];
+            out[done..][..given.len()].copy_from_slice(given);
+            out[done + given.len()..done + count].fill(buffer.fill);
+            done += count;
+        }
+        done
+    }
 }
 
 impl LaunchFile {

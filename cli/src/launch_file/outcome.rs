@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Context;
+use super::context::Context;
 use super::error::Result;
 use super::memory::{Buffers, DATA_KEYS, read_data};
 use super::program::register_value;

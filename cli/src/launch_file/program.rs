@@ -7,7 +7,7 @@ use warpjit_frontend::fermi::chip::Family;
 use warpjit_frontend::gcn::abi::{stage_user_words, user_words};
 use warpjit_frontend::{Chip, Isa, LaunchRules, Stage};
 
-use super::Context;
+use super::context::Context;
 use super::error::Result;
 use super::files::Files;
 use super::reader::{Table, Value};

@@ -3,7 +3,7 @@
 use warpjit_frontend::{Isa, Stage};
 use warpjit_runtime::stage::{ExportTarget, InputPlace, OutputPlace, Per};
 
-use super::Context;
+use super::context::Context;
 use super::error::Result;
 use super::memory::{Buffers, DATA_KEYS, read_data};
 use super::program::Program;

@@ -4,7 +4,7 @@ use warpjit_frontend::container::text::is_text_cubin;
 use warpjit_frontend::{Isa, Stage};
 use warpjit_runtime::stage::{Quad, Rect};
 
-use super::Context;
+use super::context::Context;
 use super::error::Result;
 use super::program::{Program, read_file};
 use super::reader::{Table, Value};

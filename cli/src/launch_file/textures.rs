@@ -2,7 +2,7 @@
 
 use warpjit_frontend::Isa;
 
-use super::Context;
+use super::context::Context;
 use super::error::Result;
 use super::memory::Buffers;
 use super::reader::{Table, Value};

@@ -6,7 +6,10 @@
 
 use warpjit_ir::Meter;
 
-use super::{ContainerError, Module, Wanted, elf};
+use super::elf;
+use super::selection::Selection;
+use crate::error::ContainerError;
+use crate::module::Module;
 
 const MAGIC: u32 = 0xba55_ed50;
 const ELF: u16 = 2;
@@ -28,7 +31,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Result<u64, ContainerError
 }
 
 /// Takes the first cubin for a chip that is known.
-pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], selection: Selection<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     let bad = |offset: usize, reason: &str| {
         Err(ContainerError::Elf { offset: offset as u64, reason: reason.into() })
     };
@@ -52,7 +55,7 @@ pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, C
             let refusal = if flags & COMPRESSED != 0 {
                 ContainerError::Unsupported { offset: at as u64 + 40, what: "a compressed cubin".into() }
             } else {
-                match elf::load(&bytes[start..next as usize], wanted, meter) {
+                match elf::load(&bytes[start..next as usize], selection, meter) {
                     // Its code is for a chip nobody knows; the next one may not be.
                     Err(error @ ContainerError::Unsupported { .. }) => error,
                     other => return other,

@@ -1,6 +1,6 @@
 //! Recognises files that hold something else than code of the chips here, so that they are refused by name and not read as words.
 
-use super::ContainerError;
+use crate::error::ContainerError;
 
 /// How a file begins, what it is, and what its owner can do.
 const KINDS: &[(&[u8], &str, &str)] = &[

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::{ContainerError, limits};
+use super::limits;
 use crate::Isa;
+use crate::error::ContainerError;
 use crate::module::{Kernel, Module};
 
 /// Takes the bytes as one program at address 0.

@@ -10,8 +10,9 @@
 use bytes::Bytes;
 use warpjit_ir::Meter;
 
-use super::{ContainerError, limits, zeros};
+use super::limits::{self, zeros};
 use crate::Isa;
+use crate::error::ContainerError;
 use crate::module::{ConstPart, ConstSymbol, Global, Kernel, Module};
 use crate::tesla::chip::Chip;
 

@@ -1,4 +1,4 @@
-//! The assembler of Tesla and Fermi: from text to instruction words.
+//! The assembler of Tesla and Fermi: from text to instruction words. [`encode`], which does an instruction, is VP1's, too.
 //!
 //! A line holds labels (`name:`), an instruction in the words of the listing, a directive (`.u8`, `.u16`,
 //! `.u32`, `.u64` with numbers; `.align n`) or nothing. Comments: `;` and `//` to the end of the line,
@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Lines};
 use super::matcher::{Match, Stuck, encodings};
 use super::token::{Kind, Token, is_label, number, tokens};
 use crate::error::{SourceError, SourceErrors};
@@ -22,16 +22,16 @@ use crate::error::{SourceError, SourceErrors};
 /// Assembled code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Assembly {
-    /// Address of the first byte: 0, or that of a listing's first line.
+    /// Address of the first byte (VP1: word address): 0, or that of a listing's first line.
     pub base: u32,
     /// The code.
     pub code: Vec<u8>,
-    /// Addresses of the labels.
+    /// Addresses of the labels (VP1: word addresses).
     pub labels: BTreeMap<String, u32>,
 }
 
 /// An address that fills a field once everything has its place.
-enum Address {
+pub(crate) enum Address {
     Label(String),
     Number(u32),
 }
@@ -39,12 +39,10 @@ enum Address {
 /// A thing that takes room in the code.
 enum Item {
     Label(String),
-    /// An instruction: its encodings, the chosen one, bits to add, the address it names.
+    /// An instruction, and which of its encodings is chosen.
     Inst {
-        encodings: Vec<Match>,
+        inst: Encoded,
         chosen: usize,
-        extra: u64,
-        address: Option<(Address, usize)>,
     },
     Raw(Vec<u8>),
     Align(u32),
@@ -59,7 +57,7 @@ struct Placed {
 }
 
 /// Assembles a text, whether source or listing.
-pub(crate) fn assemble<D: Dialect>(text: &str, target: D::Target) -> Result<Assembly, SourceErrors> {
+pub(crate) fn assemble<D: Lines>(text: &str, target: D::Target) -> Result<Assembly, SourceErrors> {
     let mut items = Vec::new();
     let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -71,7 +69,7 @@ pub(crate) fn assemble<D: Dialect>(text: &str, target: D::Target) -> Result<Asse
     if !errors.is_empty() {
         return Err(SourceErrors(errors));
     }
-    layout(items, D::CODE_LIMIT).map_err(|error| SourceErrors(vec![error]))
+    layout::<D>(items).map_err(|error| SourceErrors(vec![error]))
 }
 
 /// The line with comments blanked out, so that columns stay.
@@ -95,15 +93,15 @@ fn without_comments(line: &str) -> String {
 }
 
 /// What is wrong, and in which column.
-type LineError = (usize, String);
+pub(crate) type LineError = (usize, String);
 
-struct Line<'a, D: Dialect> {
+struct Line<'a, D: Lines> {
     line: usize,
     target: D::Target,
     items: &'a mut Vec<Placed>,
 }
 
-impl<D: Dialect> Line<'_, D> {
+impl<D: Lines> Line<'_, D> {
     fn push(&mut self, column: usize, item: Item) {
         self.items.push(Placed { line: self.line, column, item });
     }
@@ -137,59 +135,9 @@ impl<D: Dialect> Line<'_, D> {
         if rest.starts_with('.') {
             return self.directive(rest, column);
         }
-        let (text, extra) = split_unknown(rest, column)?;
-        let mut tokens = tokens::<D>(text, column)?;
-        let long = matches!(tokens.first(), Some(Token { kind: Kind::Word(word), .. }) if word == "long");
-        if long {
-            tokens.remove(0);
-        }
-        let Some(first) = tokens.first() else {
-            return Err((column, "`long` needs an instruction".into()));
-        };
-        let first_column = first.column;
-        let encodings = self.encodings(&tokens, long, column + text.chars().count())?;
-        let address = encodings.iter().find_map(|found| found.label).and_then(|field| {
-            let token = tokens.get(field.token)?;
-            Some((address(&token.kind)?, token.column))
-        });
-        self.push(first_column, Item::Inst { encodings, chosen: 0, extra, address });
+        let inst = encode::<D>(rest, column, self.target)?;
+        self.push(inst.column, Item::Inst { inst, chosen: 0 });
         Ok(())
-    }
-
-    /// The encodings of an instruction, or what is wrong with it.
-    fn encodings(&self, tokens: &[Token], long: bool, end: usize) -> Result<Vec<Match>, LineError> {
-        let mut stuck = Stuck::default();
-        let mut found = encodings::<D>(tokens, self.target, long, &mut stuck);
-        // An encoding counts only if it says what the text says.
-        found.retain(|found| D::decode_word(found.word, 0, self.target).is_ok());
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        let column = tokens.get(stuck.token).map_or(end, |token| token.column);
-        let elsewhere =
-            |target: D::Target| !encodings::<D>(tokens, target, long, &mut Stuck::default()).is_empty();
-        let first = tokens.first().map_or(end, |token| token.column);
-        for others in D::others(self.target) {
-            let have = others.targets.iter().filter(|(target, _)| elsewhere(*target));
-            let have: Vec<&str> = have.map(|(_, name)| *name).collect();
-            if !have.is_empty() {
-                return Err((first, format!("{} {}", others.text, have.join(" "))));
-            }
-        }
-        if long && !encodings::<D>(tokens, self.target, false, &mut Stuck::default()).is_empty() {
-            return Err((first, "there is no long form of this instruction".into()));
-        }
-        let got =
-            tokens.get(stuck.token).map_or("the end of the line".to_string(), |token| token.kind.describe());
-        let reason = if stuck.many {
-            match tokens.get(stuck.token).map(|token| &token.kind) {
-                Some(Kind::Word(word)) if stuck.token == 0 => format!("unknown instruction `{word}`"),
-                _ => format!("unexpected {got}"),
-            }
-        } else {
-            format!("unexpected {got}, wanted {}", stuck.expected())
-        };
-        Err((column, reason))
     }
 
     fn directive(&mut self, text: &str, column: usize) -> Result<(), LineError> {
@@ -286,6 +234,108 @@ impl<D: Dialect> Line<'_, D> {
     }
 }
 
+/// An instruction's text, encoded.
+pub(crate) struct Encoded {
+    /// Its encodings, the shortest first; never none.
+    pub(crate) encodings: Vec<Match>,
+    /// Bits that the text does not show.
+    pub(crate) extra: u64,
+    /// The address that it names, and in which column.
+    pub(crate) address: Option<(Address, usize)>,
+    /// The column of its first word.
+    pub(crate) column: usize,
+}
+
+/// Encodes the text of an instruction, which begins in `column`.
+pub(crate) fn encode<D: Dialect>(text: &str, column: usize, target: D::Target) -> Result<Encoded, LineError> {
+    let (text, extra) = split_unknown(text, column)?;
+    let mut tokens = tokens::<D>(text, column)?;
+    let long = matches!(tokens.first(), Some(Token { kind: Kind::Word(word), .. }) if word == "long");
+    if long {
+        tokens.remove(0);
+    }
+    let Some(first) = tokens.first() else {
+        return Err((column, "`long` needs an instruction".into()));
+    };
+    let first_column = first.column;
+    let end = column + text.chars().count();
+    let encodings = encodings_of::<D>(&tokens, target, (long, extra), end)?;
+    let address = encodings.iter().find_map(|found| found.label).and_then(|field| {
+        let token = tokens.get(field.token)?;
+        Some((address(&token.kind)?, token.column))
+    });
+    Ok(Encoded { encodings, extra, address, column: first_column })
+}
+
+/// The encodings of an instruction, or what is wrong with it; its text ends in column `end`.
+fn encodings_of<D: Dialect>(
+    tokens: &[Token],
+    target: D::Target,
+    how: (bool, u64),
+    end: usize,
+) -> Result<Vec<Match>, LineError> {
+    let mut stuck = Stuck::default();
+    let mut found = encodings::<D>(tokens, target, how, &mut stuck);
+    if found.is_empty()
+        && let Some(tokens) = D::respelled(tokens)
+    {
+        found = encodings::<D>(&tokens, target, how, &mut Stuck::default());
+    }
+    // An encoding counts only if it says what the text says.
+    found.retain(|found| D::decode_word(found.word, 0, target).is_ok());
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let column = tokens.get(stuck.token).map_or(end, |token| token.column);
+    let fits =
+        |target: D::Target, how| !encodings::<D>(tokens, target, how, &mut Stuck::default()).is_empty();
+    let first = tokens.first().map_or(end, |token| token.column);
+    for others in D::others(target) {
+        let have = others.targets.iter().filter(|(target, _)| fits(*target, how));
+        let have: Vec<&str> = have.map(|(_, name)| *name).collect();
+        if !have.is_empty() {
+            return Err((first, format!("{} {}", others.text, have.join(" "))));
+        }
+    }
+    if how.0 && fits(target, (false, how.1)) {
+        return Err((first, "there is no long form of this instruction".into()));
+    }
+    let got =
+        tokens.get(stuck.token).map_or("the end of the line".to_string(), |token| token.kind.describe());
+    let reason = if stuck.many {
+        match tokens.get(stuck.token).map(|token| &token.kind) {
+            Some(Kind::Word(word)) if stuck.token == 0 => format!("unknown instruction `{word}`"),
+            _ => format!("unexpected {got}"),
+        }
+    } else {
+        format!("unexpected {got}, wanted {}", stuck.expected())
+    };
+    Err((column, reason))
+}
+
+impl Encoded {
+    /// The word of an encoding once all labels are known; the instruction stands at `pc`.
+    pub(crate) fn word<D: Dialect>(
+        &self,
+        chosen: usize,
+        pc: u32,
+        labels: &BTreeMap<String, u32>,
+    ) -> Result<u64, LineError> {
+        let found = self.encodings[chosen];
+        let word = found.word | self.extra;
+        let (Some(field), Some((address, column))) = (found.label, &self.address) else { return Ok(word) };
+        let (value, name) = match address {
+            Address::Number(value) => (*value, String::new()),
+            Address::Label(name) => {
+                let found = labels.get(name).ok_or_else(|| (*column, format!("no label `{name}`")))?;
+                (*found, format!("label `{name}` at "))
+            }
+        };
+        let bits = field.place(value, D::origin(pc, found.len));
+        Ok(word | bits.ok_or_else(|| (*column, format!("{name}{value:#x} does not fit")))?)
+    }
+}
+
 fn word_at(raw: &[u8], at: usize) -> Option<u32> {
     raw.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
 }
@@ -318,9 +368,10 @@ fn address(kind: &Kind) -> Option<Address> {
 }
 
 /// Chooses forms, places everything and fills in addresses.
-fn layout(mut items: Vec<Placed>, limit: u64) -> Result<Assembly, SourceError> {
+fn layout<D: Lines>(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
     let error =
         |placed: &Placed, reason: String| SourceError { line: placed.line, column: placed.column, reason };
+    let limit = D::CODE_LIMIT;
     let base = match items.iter().find(|placed| !matches!(placed.item, Item::Label(_))) {
         Some(Placed { item: Item::Address(base), .. }) => *base,
         _ => 0,
@@ -331,12 +382,12 @@ fn layout(mut items: Vec<Placed>, limit: u64) -> Result<Assembly, SourceError> {
     for index in 0..items.len() {
         match &items[index].item {
             Item::Label(_) | Item::Address(_) => continue,
-            Item::Inst { encodings, chosen, .. } => {
-                let len = encodings[*chosen].len;
+            Item::Inst { inst, chosen } => {
+                let len = inst.encodings[*chosen].len;
                 if len == 8 && !pc.is_multiple_of(8) {
                     // The short instruction before this one takes its long form.
                     let before = previous.map(|previous: usize| &mut items[previous].item);
-                    let Some(Item::Inst { encodings, chosen, .. }) = before else {
+                    let Some(Item::Inst { inst: Encoded { encodings, .. }, chosen }) = before else {
                         return Err(error(&items[index], at_eight.into()));
                     };
                     if pc % 8 != 4 || encodings[*chosen].len != 4 || *chosen + 1 == encodings.len() {
@@ -370,7 +421,7 @@ fn layout(mut items: Vec<Placed>, limit: u64) -> Result<Assembly, SourceError> {
                     return Err(error(placed, format!("the line before ends at {pc:#x}")));
                 }
             }
-            Item::Inst { encodings, chosen, .. } => pc += u32::from(encodings[*chosen].len),
+            Item::Inst { inst, chosen } => pc += u32::from(inst.encodings[*chosen].len),
             Item::Raw(raw) => pc += raw.len() as u32,
             Item::Align(align) => pc = pc.next_multiple_of(*align),
         }
@@ -385,23 +436,14 @@ fn layout(mut items: Vec<Placed>, limit: u64) -> Result<Assembly, SourceError> {
                     code.push(0);
                 }
             }
-            Item::Inst { encodings, chosen, extra, address } => {
-                let found = encodings[*chosen];
-                let mut word = found.word | extra;
-                if let (Some(field), Some((address, column))) = (found.label, address) {
-                    let at = |reason| SourceError { line: placed.line, column: *column, reason };
-                    let next = base.wrapping_add(code.len() as u32).wrapping_add(u32::from(found.len));
-                    let (value, name) = match address {
-                        Address::Number(value) => (*value, String::new()),
-                        Address::Label(name) => {
-                            let found = labels.get(name).ok_or_else(|| at(format!("no label `{name}`")))?;
-                            (*found, format!("label `{name}` at "))
-                        }
-                    };
-                    let bits = field.place(value, next);
-                    word |= bits.ok_or_else(|| at(format!("{name}{value:#x} does not fit")))?;
-                }
-                code.extend_from_slice(&word.to_le_bytes()[..found.len as usize]);
+            Item::Inst { inst, chosen } => {
+                let pc = base.wrapping_add(code.len() as u32);
+                let word = inst.word::<D>(*chosen, pc, &labels).map_err(|(column, reason)| SourceError {
+                    line: placed.line,
+                    column,
+                    reason,
+                })?;
+                code.extend_from_slice(&word.to_le_bytes()[..inst.encodings[*chosen].len as usize]);
             }
         }
     }
@@ -412,12 +454,12 @@ fn layout(mut items: Vec<Placed>, limit: u64) -> Result<Assembly, SourceError> {
 pub(crate) fn canonical<D: Dialect>(text: &str, pc: u32, len: u8, target: D::Target) -> Option<u64> {
     let (text, extra) = split_unknown(text, 1).ok()?;
     let tokens = tokens::<D>(text, 1).ok()?;
-    let found = *encodings::<D>(&tokens, target, len == 8, &mut Stuck::default()).first()?;
+    let found = *encodings::<D>(&tokens, target, (len == 8, extra), &mut Stuck::default()).first()?;
     let mut word = found.word | extra;
     if let Some(field) = found.label
         && let Address::Number(value) = address(&tokens.get(field.token)?.kind)?
     {
-        word |= field.place(value, pc.wrapping_add(u32::from(found.len)))?;
+        word |= field.place(value, D::origin(pc, found.len))?;
     }
     Some(word)
 }

@@ -1,10 +1,12 @@
-//! The trait [`Dialect`]: what an instruction set supplies so that the shared decoder, disassembler and assembler work for it.
+//! What an instruction set supplies so that the shared machinery works for it: [`Dialect`] for the table, for the text of an
+//! instruction and for assembling it; [`Lines`] for whole listings and sources, where their form is Tesla's and Fermi's.
 
 use std::fmt;
 
 use super::matcher::State;
 use super::table::{Row, Table};
-use super::token::Kind;
+use super::token::{Kind, Token};
+use crate::bits::Bits;
 
 /// Why there is no instruction at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -68,13 +70,15 @@ pub trait Dialect: Sized + 'static {
     /// The decoded form; its `Display` is the text of a listing line.
     type Inst: Copy + fmt::Display + fmt::Debug;
 
-    /// Where code ends at the latest.
-    const CODE_LIMIT: u64;
+    /// Bits by whose value the table finds the rows that an instruction word can be of.
+    const INDEX: Bits;
     /// Classes in the order in which the assembler tries them; the first encoding of each is kept. Shorter ones
     /// come first.
     const CLASSES: &'static [&'static [Self::Form]];
     /// Letters of numbered registers (`$r1`).
     const REGISTERS: &'static [&'static str];
+    /// Those of them that may have a suffix (`$r1d`).
+    const SUFFIXED: &'static [&'static str];
 
     /// The table.
     fn table() -> &'static Table<Self>;
@@ -82,8 +86,6 @@ pub trait Dialect: Sized + 'static {
     fn parse_need(brackets: &'static str) -> Self::Need;
     /// True if the target has what is asked for.
     fn met(need: Self::Need, target: Self::Target) -> bool;
-    /// Length of an instruction in bytes, by its first byte.
-    fn len_bytes(first: u8) -> u8;
     /// Length of a row's instructions in bytes.
     fn form_len(form: Self::Form) -> u8;
     /// True for words in a slot that belong to the operand behind them, not to the instruction.
@@ -102,25 +104,41 @@ pub trait Dialect: Sized + 'static {
         nested: bool,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result;
-    /// True for fields that have no text.
-    fn is_ignored(field: Self::Field) -> bool;
+    /// Assembles a field that has no text. `None`: it has text.
+    fn place_ignored(field: Self::Field, state: State) -> Option<State>;
     /// Puts a token into a field; `token` is its index.
     fn place(field: Self::Field, kind: &Kind, state: State, token: usize) -> Option<State>;
     /// What a field wants, for error messages.
     fn describe(field: Self::Field) -> String;
     /// The token of a register without number, `$` left out.
     fn named(name: &str) -> Option<Kind>;
+    /// What else the tokens may mean, if no encoding fits them as they are.
+    fn respelled(tokens: &[Token]) -> Option<Vec<Token>> {
+        let _ = tokens;
+        None
+    }
+    /// The address from which the distances of an instruction's relative fields count.
+    fn origin(pc: u32, len_bytes: u8) -> u32;
 
     /// Decodes an instruction from its words.
     fn decode_word(raw: u64, pc: u32, target: Self::Target) -> Result<Self::Inst, DecodeError>;
-    /// The code address an instruction names, and whether it is called.
-    fn code_target(inst: &Self::Inst) -> Option<(u32, bool)>;
     /// Where else to look for an instruction that the target lacks.
     fn others(target: Self::Target) -> Vec<Others<Self>>;
 }
 
+/// What the shared listings and sources ask besides: one instruction a line, of one or two words, at byte addresses.
+pub trait Lines: Dialect {
+    /// Where code ends at the latest.
+    const CODE_LIMIT: u64;
+
+    /// Length of an instruction in bytes, by its first byte.
+    fn len_bytes(first: u8) -> u8;
+    /// The code address an instruction names, and whether it is called.
+    fn code_target(inst: &Self::Inst) -> Option<(u32, bool)>;
+}
+
 /// The words at byte offset `pc`, and their length in bytes.
-pub(crate) fn fetch<D: Dialect>(code: &[u8], pc: u32) -> Result<(u64, u8), DecodeError> {
+pub(crate) fn fetch<D: Lines>(code: &[u8], pc: u32) -> Result<(u64, u8), DecodeError> {
     if !pc.is_multiple_of(4) {
         return Err(DecodeError::Misaligned { pc });
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::dialect::{DecodeError, Dialect, fetch};
+use super::dialect::{DecodeError, Dialect, Lines, fetch};
 use super::table::{Piece, Row};
 
 /// Writes the text of an instruction, without address and words.
@@ -109,7 +109,7 @@ impl<I: fmt::Display> fmt::Display for ListingLine<I> {
 }
 
 /// The listing of code that stands at `base`.
-pub(crate) fn disasm<D: Dialect>(code: &[u8], base: u32, target: D::Target) -> Vec<ListingLine<D::Inst>> {
+pub(crate) fn disasm<D: Lines>(code: &[u8], base: u32, target: D::Target) -> Vec<ListingLine<D::Inst>> {
     let mut lines = Vec::new();
     let mut marks: HashMap<u32, (bool, bool)> = HashMap::new();
     let mut offset = 0;
@@ -148,6 +148,6 @@ pub(crate) fn disasm<D: Dialect>(code: &[u8], base: u32, target: D::Target) -> V
 }
 
 /// The text of [`disasm`], a newline after each line.
-pub(crate) fn listing<D: Dialect>(code: &[u8], base: u32, target: D::Target) -> String {
+pub(crate) fn listing<D: Lines>(code: &[u8], base: u32, target: D::Target) -> String {
     disasm::<D>(code, base, target).iter().map(|line| format!("{line}\n")).collect()
 }

@@ -21,17 +21,17 @@ pub(crate) struct LabelField {
     pub(crate) bits: Bits,
     /// Low bits the field leaves out.
     pub(crate) shift: u8,
-    /// The field holds the signed distance from the next instruction.
+    /// The field holds the signed distance from [`Dialect::origin`].
     pub(crate) relative: bool,
     /// Index of the token with the label or address.
     pub(crate) token: usize,
 }
 
 impl LabelField {
-    /// The bits of the word for an address, if it fits; `next` is the address of the next instruction.
-    pub(crate) fn place(self, address: u32, next: u32) -> Option<u64> {
+    /// The bits of the word for an address, if it fits; distances count from `origin`.
+    pub(crate) fn place(self, address: u32, origin: u32) -> Option<u64> {
         let value =
-            if self.relative { i64::from(address.wrapping_sub(next) as i32) } else { i64::from(address) };
+            if self.relative { i64::from(address.wrapping_sub(origin) as i32) } else { i64::from(address) };
         if value & ((1 << self.shift) - 1) != 0 {
             return None;
         }
@@ -103,6 +103,12 @@ impl State {
         self.set(bits.mask(), bits.place_signed(value)?)
     }
 
+    /// With bits that have no meaning set where they are not decided.
+    pub(crate) fn fill(mut self, mask: u64) -> State {
+        self.word |= mask & !self.known;
+        self
+    }
+
     /// With a field that waits for an address.
     pub(crate) fn wait(self, field: LabelField) -> Option<State> {
         let state = self.set(field.bits.mask(), 0)?;
@@ -126,14 +132,16 @@ struct Matcher<'a, D: Dialect> {
     table: &'static Table<D>,
     tokens: &'a [Token],
     target: D::Target,
+    extra: u64,
     stuck: &'a mut Stuck,
 }
 
-/// The encodings of an instruction, the shortest first: one a class. `long` leaves out short ones.
+/// The encodings of an instruction, the shortest first: one a class. `long` leaves out short ones. `extra` are bits that the text
+/// does not show; the encodings do not have them yet.
 pub(crate) fn encodings<D: Dialect>(
     tokens: &[Token],
     target: D::Target,
-    long: bool,
+    (long, extra): (bool, u64),
     stuck: &mut Stuck,
 ) -> Vec<Match> {
     let table = D::table();
@@ -144,7 +152,7 @@ pub(crate) fn encodings<D: Dialect>(
             .rows
             .iter()
             .filter(|row| forms.contains(&row.form) && usable(&row.form) && row.available(target));
-        let mut matcher = Matcher { table, tokens, target, stuck };
+        let mut matcher = Matcher { table, tokens, target, extra, stuck };
         found.extend(rows.filter_map(|row| matcher.row(row)).next());
     }
     found
@@ -155,7 +163,7 @@ impl<D: Dialect> Matcher<'_, D> {
         let state = State { word: row.value, known: row.mask, label: None };
         let state = self.run(&row.atoms, None, 0, state)?;
         // Another row may be the one that the word decodes as.
-        let found = self.table.find(state.word, self.target);
+        let found = self.table.find(state.word | self.extra, self.target);
         if !found.is_some_and(|found| std::ptr::eq(found, row)) {
             return None;
         }
@@ -186,8 +194,10 @@ impl<D: Dialect> Matcher<'_, D> {
             }
             Atom::Open => kind == Some(&Kind::Open),
             Atom::Close => kind == Some(&Kind::Close),
-            Atom::Field(field) if D::is_ignored(*field) => return self.run(atoms, then, at, state),
             Atom::Field(field) => {
+                if let Some(state) = D::place_ignored(*field, state) {
+                    return self.run(atoms, then, at, state);
+                }
                 let next = kind.and_then(|kind| D::place(*field, kind, state, at));
                 let Some(next) = next else {
                     self.stuck.note(at, || D::describe(*field));

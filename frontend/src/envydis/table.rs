@@ -66,6 +66,8 @@ pub struct Table<D: Dialect> {
     pub(crate) rows: Vec<Row<D>>,
     pub(crate) slots: Vec<Vec<Alternative<D>>>,
     names: Vec<&'static str>,
+    /// The rows that a word can be of, in order, by the word's value of [`Dialect::INDEX`].
+    candidates: Vec<Vec<usize>>,
 }
 
 /// Splits `text [NEEDS]` into the text and what it needs.
@@ -82,7 +84,8 @@ impl<D: Dialect> Table<D> {
     pub(crate) fn new(slots: &[&'static Slots]) -> Table<D> {
         let slots = || slots.iter().copied().flatten();
         let names = slots().map(|(name, _)| *name).collect();
-        let mut table = Table { rows: Vec::new(), slots: Vec::new(), names };
+        let candidates = vec![Vec::new(); 1 << D::INDEX.len()];
+        let mut table = Table { rows: Vec::new(), slots: Vec::new(), names, candidates };
         for (name, alternatives) in slots() {
             let compile = |&(value, mask, line): &(u64, u64, &'static str)| {
                 let (text, need) = parse_need::<D>(line);
@@ -108,6 +111,12 @@ impl<D: Dialect> Table<D> {
             let mut atoms = self.parse_atoms(prefix, "");
             atoms.extend(self.parse_atoms(text, ""));
             let (value, mask) = (value | class.0, mask | class.1);
+            for (index, candidates) in self.candidates.iter_mut().enumerate() {
+                let fits = |word: u64| (word ^ value) & mask & D::INDEX.mask() == 0;
+                if D::INDEX.place(index as u64).is_some_and(fits) {
+                    candidates.push(self.rows.len());
+                }
+            }
             self.rows.push(Row { op, form: form(value), text, value, mask, need, atoms });
         }
     }
@@ -133,7 +142,8 @@ impl<D: Dialect> Table<D> {
 
     /// The row of an instruction word.
     pub(crate) fn find(&self, word: u64, target: D::Target) -> Option<&Row<D>> {
-        self.rows.iter().find(|row| word & row.mask == row.value && row.available(target))
+        let candidates = self.candidates[D::INDEX.get(word) as usize].iter().map(|&index| &self.rows[index]);
+        candidates.into_iter().find(|row| word & row.mask == row.value && row.available(target))
     }
 
     /// Gives the pieces of an instruction's text to `out`. Returns the bits the text stands for, or `None` where a

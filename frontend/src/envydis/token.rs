@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 
 /// A token and the column (from 1) it begins at.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Token {
+pub struct Token {
     pub(crate) column: usize,
     pub(crate) kind: Kind,
 }
@@ -108,7 +108,7 @@ fn register<D: Dialect>(name: &str) -> Option<Kind> {
     let num: u32 = num.parse().ok()?;
     let suffix = match suffix {
         "" => None,
-        "l" | "h" | "d" | "q" if class == "r" => suffix.chars().next(),
+        "l" | "h" | "d" | "q" if D::SUFFIXED.contains(&class) => suffix.chars().next(),
         _ => return None,
     };
     match class {

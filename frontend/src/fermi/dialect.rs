@@ -7,7 +7,8 @@ use super::disasm::{SPECIAL, fmt_operand};
 use super::field::{self, Field};
 use super::operand::Operand;
 use super::{Chip, Family, Form, Inst, Op, asm_field, table};
-use crate::envydis::{DecodeError, Dialect, Kind, Others, State, Table};
+use crate::bits::Bits;
+use crate::envydis::{DecodeError, Dialect, Kind, Lines, Others, State, Table};
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,7 @@ impl Dialect for Fermi {
     type Operand = Operand;
     type Inst = Inst;
 
-    const CODE_LIMIT: u64 = 1 << 31;
+    const INDEX: Bits = Bits::split(60, 4, 0, 4);
     const CLASSES: &'static [&'static [Form]] = &[
         &[Form::Short],
         &[
@@ -37,6 +38,7 @@ impl Dialect for Fermi {
         ],
     ];
     const REGISTERS: &'static [&'static str] = &["r", "p", "t", "s", "g"];
+    const SUFFIXED: &'static [&'static str] = &["r"];
 
     fn table() -> &'static Table<Fermi> {
         table::table()
@@ -53,10 +55,6 @@ impl Dialect for Fermi {
 
     fn met(need: Option<Family>, target: Chip) -> bool {
         need.is_none_or(|family| family == target.family())
-    }
-
-    fn len_bytes(first: u8) -> u8 {
-        if first & 8 == 0 { 8 } else { 4 }
     }
 
     fn form_len(form: Form) -> u8 {
@@ -86,8 +84,8 @@ impl Dialect for Fermi {
         fmt_operand(field, operand, nested, f)
     }
 
-    fn is_ignored(field: Field) -> bool {
-        matches!(field, Field::Ignore(_))
+    fn place_ignored(field: Field, state: State) -> Option<State> {
+        matches!(field, Field::Ignore(_)).then_some(state)
     }
 
     fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State> {
@@ -106,12 +104,12 @@ impl Dialect for Fermi {
         }
     }
 
-    fn decode_word(raw: u64, pc: u32, target: Chip) -> Result<Inst, DecodeError> {
-        decode_word(raw, pc, target)
+    fn origin(pc: u32, len_bytes: u8) -> u32 {
+        pc.wrapping_add(u32::from(len_bytes))
     }
 
-    fn code_target(inst: &Inst) -> Option<(u32, bool)> {
-        inst.target_pc().map(|pc| (pc, inst.op == Op::Call))
+    fn decode_word(raw: u64, pc: u32, target: Chip) -> Result<Inst, DecodeError> {
+        decode_word(raw, pc, target)
     }
 
     fn others(target: Chip) -> Vec<Others<Fermi>> {
@@ -120,5 +118,17 @@ impl Dialect for Fermi {
             text: format!("{target} has no such instruction; these have:"),
             targets: chips.collect(),
         }]
+    }
+}
+
+impl Lines for Fermi {
+    const CODE_LIMIT: u64 = 1 << 31;
+
+    fn len_bytes(first: u8) -> u8 {
+        if first & 8 == 0 { 8 } else { 4 }
+    }
+
+    fn code_target(inst: &Inst) -> Option<(u32, bool)> {
+        inst.target_pc().map(|pc| (pc, inst.op == Op::Call))
     }
 }

@@ -40,7 +40,7 @@ pub use chip::{Chip, Family};
 pub use decode::{decode, decode_at, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use inst::{Inst, MAX_SRCS};
-pub use op::{Form, Op};
+pub use op::{Form, Op, Topic};
 pub use program_header::ProgramHeader;
 pub use sass::{Sass, sass_listing};
 pub use support::support_table;

@@ -1,4 +1,5 @@
-//! Texels and weights along one axis: [`warpjit_texture::sample`]'s, for all lanes.
+//! Emits the addressing along one axis: from coordinates to numbers of texels and their weights, as [`warpjit_texture::sample`] computes them
+//! for one lane.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
 use warpjit_texture::sample::{Filter, Rounding, Wrap};

@@ -1,4 +1,4 @@
-//! Texels of block compression 1 to 5: `warpjit_texture::format`'s, for all lanes.
+//! Emits the decoding of block compression 1 to 5, as `warpjit_texture::format` does it for one texel.
 
 use warpjit_ir::{IntCC, Value, WordTable};
 use warpjit_texture::format::{SRGB31, SRGB63};

@@ -10,33 +10,7 @@ use super::emit::{Emit, NAN};
 use super::filter::{Channels, Outcome, Sample, Texels};
 use super::key::StateKey;
 use super::lod::{Probes, Selection};
-use super::request::{Action, Input, Level, Request};
-
-/// Words of the mailbox that a request names.
-pub(super) fn words(request: &Request) -> u32 {
-    let mut most = 0u32;
-    let mut all = |input: &Input| {
-        let word = match *input {
-            Input::None | Input::Bits(_) => return,
-            Input::Word(word) | Input::Field { word, .. } | Input::Sum(word, _) => word,
-            Input::Rounded(word) | Input::Face(word) => word,
-            Input::Change { to, from, .. } => to.max(from),
-        };
-        most = most.max(u32::from(word) + 1);
-    };
-    request.at.iter().for_each(&mut all);
-    request.offset.iter().for_each(&mut all);
-    [request.layer, request.reference, request.bias, request.clamp].iter().for_each(&mut all);
-    match &request.level {
-        Level::Lowest => {}
-        Level::Given(input) => all(input),
-        Level::Changes(changes) => changes.iter().flatten().for_each(&mut all),
-    }
-    if let Action::Gather { offsets: Some(offsets), .. } = &request.action {
-        offsets.iter().flatten().for_each(&mut all);
-    }
-    most.max(u32::from(request.results.first) + 5)
-}
+use super::request::{Action, Level};
 
 /// The code of a key: a function in mask form whose slots are the words of the mailbox. Const bank 0 has [`super::Data`], global memory
 /// is the image, from address 0 on. It may load texels for lanes that are not active: all that it can address is in the image.
@@ -49,7 +23,7 @@ pub fn generate(key: &StateKey, fused: bool) -> Option<Function> {
     }
     let mut func = Function::new("sampler", Form::Mask, lanes);
     let slots: Vec<_> =
-        (0..words(&key.request)).map(|n| func.add_slot(format!("w{n}"), Type::I32, SlotInit::Zero)).collect();
+        (0..key.mailbox_words()).map(|n| func.add_slot(format!("w{n}"), Type::I32, SlotInit::Zero)).collect();
     let entry = func.add_block(0);
     let mut emit = Emit { b: Builder::new(&mut func, entry), key, fused, slots: &slots };
     let channels = Channels::of(key);

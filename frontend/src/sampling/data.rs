@@ -1,4 +1,5 @@
-//! What code of a sampler reads beside texels and arguments: words of a const bank, for one view and sampler.
+//! The constants of one texture and sampler that compiled code reads from a const bank: sizes, addresses of levels, borders, limits. Code of
+//! one [`StateKey`](super::key::StateKey) serves all textures and samplers that differ in these only.
 
 use warpjit_texture::layout::Part;
 use warpjit_texture::sample::{Sampler, Wrap};

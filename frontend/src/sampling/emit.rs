@@ -1,4 +1,4 @@
-//! Short ways to append operations.
+//! The builder of sampler code: appends operations to the IR with the arithmetic that the other modules share.
 
 use warpjit_ir::function::Imm;
 use warpjit_ir::{Builder, FloatCC, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};

@@ -1,4 +1,4 @@
-//! Filters of a level: texels at taps, mixed along x, then y, then z.
+//! Emits the filter of one level: reads the texels that take part, and mixes them along x, then y, then z.
 
 use warpjit_ir::{FloatCC, IntCC, Value};
 use warpjit_texture::format::{Number, Packing};
@@ -304,7 +304,9 @@ impl Emit<'_> {
             for y in 0..count(1) {
                 let in_row = if axes > 1 { taps[1].inside[y] } else { None };
                 let mut of_row = Vec::new();
-                for (in_column, (offset, words)) in taps[0].inside.into_iter().zip(texels.by_ref().take(count(0))) {
+                for (in_column, (offset, words)) in
+                    taps[0].inside.into_iter().zip(texels.by_ref().take(count(0)))
+                {
                     let inside = self.all_of(&[in_slice, in_row, in_column]);
                     of_row.push(match words {
                         Some(words) => self.values_of(channels, sample.reference, words, inside),

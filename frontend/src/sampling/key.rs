@@ -1,4 +1,4 @@
-//! [`StateKey`]: what code depends on.
+//! [`StateKey`]: all of a request, a texture and a sampler that the code depends on. What differs otherwise is data ([`super::data`]).
 
 use warpjit_texture::format::{Field, Number, Packing};
 use warpjit_texture::layout::{Formula, Part};
@@ -164,7 +164,7 @@ impl StateKey {
 
     /// Words of the mailbox that code reads and writes, at least.
     pub fn mailbox_words(&self) -> u32 {
-        super::code::words(&self.request)
+        words(&self.request)
     }
 
     /// The key of a request; `None`: it is nothing that code is made for.
@@ -336,4 +336,30 @@ impl StateKey {
         let inside = [Wrap::Wrap, Wrap::Mirror, Wrap::ClampToEdge, Wrap::MirrorOnceEdge];
         !self.wrap.iter().all(|wrap| inside.contains(wrap))
     }
+}
+
+/// Words of the mailbox that a request names.
+fn words(request: &Request) -> u32 {
+    let mut most = 0u32;
+    let mut all = |input: &Input| {
+        let word = match *input {
+            Input::None | Input::Bits(_) => return,
+            Input::Word(word) | Input::Field { word, .. } | Input::Sum(word, _) => word,
+            Input::Rounded(word) | Input::Face(word) => word,
+            Input::Change { to, from, .. } => to.max(from),
+        };
+        most = most.max(u32::from(word) + 1);
+    };
+    request.at.iter().for_each(&mut all);
+    request.offset.iter().for_each(&mut all);
+    [request.layer, request.reference, request.bias, request.clamp].iter().for_each(&mut all);
+    match &request.level {
+        Level::Lowest => {}
+        Level::Given(input) => all(input),
+        Level::Changes(changes) => changes.iter().flatten().for_each(&mut all),
+    }
+    if let Action::Gather { offsets: Some(offsets), .. } = &request.action {
+        offsets.iter().flatten().for_each(&mut all);
+    }
+    most.max(u32::from(request.results.first) + 5)
 }

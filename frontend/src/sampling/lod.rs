@@ -1,4 +1,5 @@
-//! Levels of detail: [`warpjit_texture::sample`]'s, for all lanes.
+//! Emits the choice of levels: from derivatives or a given level of detail to one or two levels and their weights, as
+//! [`warpjit_texture::sample`] computes them for one lane.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value, WordTable};
 use warpjit_texture::sample::{LOG2, Mip, PROBES_LOG2, Ties};

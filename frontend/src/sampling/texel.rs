@@ -1,4 +1,4 @@
-//! Texels: their addresses, and what components their bits are.
+//! Emits the access to texels: from numbers of columns, rows and slices to addresses, and from the bits there to components.
 
 use warpjit_ir::{Opcode, Scalar, Value, WordTable};
 use warpjit_texture::format::{Field, Number, Packing, SRGB8};

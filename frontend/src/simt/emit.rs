@@ -1,10 +1,8 @@
 //! Emits the IR of one block for Tesla and Fermi: cached slots, guard predicates, and separate blocks for cross-lane operations.
 
-use warpjit_ir::{
-    Block, Builder, Builtin, Function, GuestFault, IntCC, Slot, SlotInit, Terminator, Type, Value,
-};
+use warpjit_ir::{Block, Builder, Builtin, GuestFault, IntCC, Slot, SlotInit, Terminator, Type, Value};
 
-use crate::emission::{Emission, extends_emission};
+use crate::emission::Emission;
 
 /// Slots that lifters make as they need them.
 #[derive(Debug)]
@@ -24,24 +22,18 @@ impl Carried {
     }
 }
 
-/// Emits into one block after the other, for a family that knows `own` besides.
-///
-/// Slots are read once a block and written at its end; in between their values are SSA values.
-pub(crate) struct Emitter<'f, O> {
-    core: Emission<'f>,
-    /// What the family's lifter knows of the program.
-    pub(crate) own: O,
-    carried: &'f mut Carried,
+/// Emits into one block after the other, for a lifter that knows `O` of its program.
+pub(crate) type Emitter<'f, O> = Emission<'f, Simt<'f, O>>;
+
+/// What both lifters' emitters know.
+pub(crate) struct Simt<'f, O> {
+    /// What the lifter knows of the program.
+    pub(crate) family: O,
+    /// Slots that are made as they are needed.
+    pub(crate) carried: &'f mut Carried,
 }
 
-extends_emission!(Emitter<'f, O>);
-
-impl<'f, O> Emitter<'f, O> {
-    /// Begins at the end of a block.
-    pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, own: O, block: Block) -> Self {
-        Emitter { core: Emission::new(func, block), own, carried }
-    }
-
+impl<O> Emitter<'_, O> {
     /// Ends the block with a terminator that names a new block, and goes on in that one.
     pub(crate) fn split(&mut self, pc: u32, term: impl FnOnce(Block) -> Terminator) {
         let next = self.b.func.add_block(pc);
@@ -79,22 +71,22 @@ impl<'f, O> Emitter<'f, O> {
 
     /// A slot that carries a value of type `ty` from one block to the next one.
     pub(crate) fn temp(&mut self, ty: Type, number: usize) -> Slot {
-        if let Some((.., slot)) = self.carried.temps.iter().find(|(t, n, _)| *t == ty && *n == number) {
+        if let Some((.., slot)) = self.own.carried.temps.iter().find(|(t, n, _)| *t == ty && *n == number) {
             return *slot;
         }
         let slot = self.b.func.add_slot(format!("#t{number}.{ty}"), ty, SlotInit::Zero);
-        self.carried.temps.push((ty, number, slot));
+        self.own.carried.temps.push((ty, number, slot));
         slot
     }
 
     /// A launch value.
     pub(crate) fn builtin(&mut self, builtin: Builtin) -> Value {
-        let slot = match self.carried.builtins.iter().find(|(b, _)| *b == builtin) {
+        let slot = match self.own.carried.builtins.iter().find(|(b, _)| *b == builtin) {
             Some((_, slot)) => *slot,
             None => {
                 let slot = self.b.func.add_slot(builtin.name(), Type::I32, SlotInit::Builtin(builtin));
-                self.b.func.slots[slot.index()].umax = (self.carried.builtin_max)(builtin);
-                self.carried.builtins.push((builtin, slot));
+                self.b.func.slots[slot.index()].umax = (self.own.carried.builtin_max)(builtin);
+                self.own.carried.builtins.push((builtin, slot));
                 slot
             }
         };
@@ -129,7 +121,7 @@ impl<'f, O> Emitter<'f, O> {
                 self.split(pc, |next| Terminator::Branch { cond, taken: apart.into(), next: next.into() });
             }
         }
-        let mut builder = Builder::new(self.core.b.func, apart);
+        let mut builder = Builder::new(self.b.func, apart);
         builder.pc = pc;
         rest(&mut builder);
     }

@@ -1,10 +1,12 @@
-//! Finds the instructions that a program can reach and where its blocks begin, for Tesla and Fermi.
+//! The reachable code of Tesla and Fermi, and its blocks in the IR. In: what a family says of its instructions ([`Source`]). Out: a
+//! [`Graph`], and for each leader a block, which [`Emitter::blocks`] fills.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpjit_ir::{Block, Function, GuestFault, Meter, Stopped, Terminator};
 
 use super::Emitter;
+use crate::reach::{self, After, Reach};
 
 /// Where an instruction leads.
 #[derive(Debug, Default)]
@@ -47,11 +49,45 @@ pub(crate) trait Source {
     fn set(&self, set: TargetSet) -> Vec<u32>;
 }
 
-/// The reachable code.
-pub(crate) struct Graph<I> {
-    insts: BTreeMap<u32, I>,
-    leaders: BTreeSet<u32>,
+/// What has been asked of a source.
+struct Followed<'a, S> {
+    source: &'a S,
+    meter: &'a Meter,
+    /// Sets that are leaders already.
+    sets: BTreeSet<TargetSet>,
+    /// Blocks that are needed behind the ends of programs.
+    behind: Vec<u32>,
 }
+
+impl<S: Source> reach::Source<u32> for Followed<'_, S> {
+    type Inst = S::Inst;
+
+    fn decode(&mut self, pc: u32) -> Option<S::Inst> {
+        self.source.decode(pc)
+    }
+
+    fn leads(&mut self, _: u32, inst: &S::Inst, leaders: &mut Vec<u32>) -> Result<After<u32>, Stopped> {
+        let leads = self.source.leads(inst);
+        leaders.extend(leads.target);
+        if let Some(set) = leads.set.filter(|&set| self.sets.insert(set)) {
+            let set = self.source.set(set);
+            self.meter.step(set.len())?;
+            leaders.extend(set);
+        }
+        if !leads.ends {
+            return Ok(After::Next(leads.next));
+        }
+        if leads.block_behind {
+            self.behind.push(leads.next);
+        } else if leads.goes_on {
+            leaders.push(leads.next);
+        }
+        Ok(After::Ends)
+    }
+}
+
+/// The reachable code.
+pub(crate) struct Graph<I>(Reach<u32, I>);
 
 impl<I> Graph<I> {
     /// Follows the program from its entry.
@@ -61,64 +97,29 @@ impl<I> Graph<I> {
         meter: &Meter,
     ) -> Result<Graph<I>, Stopped> {
         meter.stage("finding the code that can be reached")?;
-        let mut graph = Graph { insts: BTreeMap::new(), leaders: BTreeSet::new() };
-        let mut work = vec![entry];
-        graph.leaders.insert(entry);
-        let mut sets = BTreeSet::new();
-        let mut behind = BTreeSet::new();
-        while let Some(start) = work.pop() {
-            let mut pc = start;
-            while !graph.insts.contains_key(&pc) {
-                meter.step(1)?;
-                meter.hold(size_of::<I>() + 8)?;
-                let Some(inst) = source.decode(pc) else {
-                    // The fault needs a block of its own only where something leads to it.
-                    graph.leaders.insert(pc);
-                    break;
-                };
-                let leads = source.leads(&inst);
-                graph.insts.insert(pc, inst);
-                let mut lead = |to: u32| {
-                    if graph.leaders.insert(to) {
-                        work.push(to);
-                    }
-                };
-                leads.target.into_iter().for_each(&mut lead);
-                if let Some(set) = leads.set.filter(|&set| sets.insert(set)) {
-                    let set = source.set(set);
-                    meter.step(set.len())?;
-                    set.into_iter().for_each(&mut lead);
-                }
-                if leads.ends {
-                    if leads.block_behind {
-                        behind.insert(leads.next);
-                    } else if leads.goes_on {
-                        lead(leads.next);
-                    }
-                    break;
-                }
-                pc = leads.next;
-            }
-        }
-        graph.leaders.extend(behind);
-        Ok(graph)
+        let mut followed = Followed { source, meter, sets: BTreeSet::new(), behind: Vec::new() };
+        let mut reach = Reach::new();
+        reach.lead(entry);
+        reach.follow(&mut followed, meter)?;
+        followed.behind.into_iter().for_each(|pc| reach.lead_only(pc));
+        Ok(Graph(reach))
     }
 
     /// The instruction at an address, if there is one.
     pub(crate) fn inst(&self, pc: u32) -> Option<&I> {
-        self.insts.get(&pc)
+        self.0.inst(pc)
     }
 
     /// All instructions, in order.
     pub(crate) fn insts(&self) -> impl Iterator<Item = &I> + '_ {
-        self.insts.values()
+        self.0.insts()
     }
 
     /// Adds a block for each leader, and before them the function's entry, which no branch leads to: the first
     /// instruction may be a loop's head.
     pub(crate) fn blocks(&self, func: &mut Function, entry: u32) -> Blocks {
         func.entry = func.add_block(entry);
-        let blocks: BTreeMap<u32, Block> = self.leaders.iter().map(|&pc| (pc, func.add_block(pc))).collect();
+        let blocks: BTreeMap<u32, Block> = self.0.leaders().map(|pc| (pc, func.add_block(pc))).collect();
         func.block_at.clone_from(&blocks);
         Blocks(blocks)
     }

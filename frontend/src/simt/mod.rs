@@ -13,6 +13,6 @@ pub(crate) mod stage;
 pub(crate) mod texture;
 
 pub use convert::{Form, Kind};
-pub(crate) use emit::{Carried, Emitter};
+pub(crate) use emit::{Carried, Emitter, Simt};
 pub(crate) use flags::{Flags, above, condition, float_compare};
 pub(crate) use graph::{Blocks, Graph, Leads, Source, TargetSet};

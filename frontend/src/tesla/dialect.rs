@@ -8,7 +8,8 @@ use super::field::{self, Field};
 use super::operand::Operand;
 use super::table::{self, Need};
 use super::{Chip, Form, Inst, Op, STAGES, Target, asm_field};
-use crate::envydis::{DecodeError, Dialect, Kind, Others, State, Table, Type};
+use crate::bits::Bits;
+use crate::envydis::{DecodeError, Dialect, Kind, Lines, Others, State, Table, Type};
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +24,11 @@ impl Dialect for Tesla {
     type Operand = Operand;
     type Inst = Inst;
 
-    const CODE_LIMIT: u64 = 1 << 24;
+    const INDEX: Bits = Bits::split(28, 4, 0, 2);
     const CLASSES: &'static [&'static [Form]] =
         &[&[Form::Short, Form::ShortControl], &[Form::Long, Form::Control], &[Form::Imm]];
     const REGISTERS: &'static [&'static str] = &["r", "a", "c", "t", "s", "o"];
+    const SUFFIXED: &'static [&'static str] = &["r"];
 
     fn table() -> &'static Table<Tesla> {
         table::table()
@@ -38,10 +40,6 @@ impl Dialect for Tesla {
 
     fn met(need: Need, target: Target) -> bool {
         need.met(target)
-    }
-
-    fn len_bytes(first: u8) -> u8 {
-        if first & 1 == 0 { 4 } else { 8 }
     }
 
     fn form_len(form: Form) -> u8 {
@@ -76,8 +74,8 @@ impl Dialect for Tesla {
         fmt::Display::fmt(&operand, f)
     }
 
-    fn is_ignored(field: Field) -> bool {
-        matches!(field, Field::Ignore(_))
+    fn place_ignored(field: Field, state: State) -> Option<State> {
+        matches!(field, Field::Ignore(_)).then_some(state)
     }
 
     fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State> {
@@ -93,12 +91,12 @@ impl Dialect for Tesla {
         Some(Kind::Special(num as u8))
     }
 
-    fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeError> {
-        decode_word(raw, pc, target)
+    fn origin(pc: u32, len_bytes: u8) -> u32 {
+        pc.wrapping_add(u32::from(len_bytes))
     }
 
-    fn code_target(inst: &Inst) -> Option<(u32, bool)> {
-        inst.target_pc().map(|pc| (pc, inst.op == Op::Call))
+    fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeError> {
+        decode_word(raw, pc, target)
     }
 
     fn others(target: Target) -> Vec<Others<Tesla>> {
@@ -112,5 +110,17 @@ impl Dialect for Tesla {
                 targets: stages.collect(),
             },
         ]
+    }
+}
+
+impl Lines for Tesla {
+    const CODE_LIMIT: u64 = 1 << 24;
+
+    fn len_bytes(first: u8) -> u8 {
+        if first & 1 == 0 { 4 } else { 8 }
+    }
+
+    fn code_target(inst: &Inst) -> Option<(u32, bool)> {
+        inst.target_pc().map(|pc| (pc, inst.op == Op::Call))
     }
 }

@@ -31,7 +31,7 @@ pub use chip::{Chip, Features, STAGES, Target};
 pub use decode::{decode, decode_at, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use inst::{Inst, MAX_SRCS};
-pub use op::{End, Form, Op, Predicate};
+pub use op::{End, Form, Op, Predicate, Topic};
 pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};
 pub use support::support_table;
 pub use table::Row;

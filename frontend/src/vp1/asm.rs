@@ -13,27 +13,15 @@
 
 use std::collections::BTreeMap;
 
-use super::field::{Field, Kind, Scope, number_text};
-use super::table::{Alternative, Atom, Row, table};
+use super::dialect::Vp1;
 use super::{Chip, Unit, bundle_len, decode};
+use crate::envydis::{Assembly, Encoded, encode, number};
 use crate::error::{SourceError, SourceErrors};
-
-/// Assembled code.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Assembly {
-    /// Word address of the first word: 0, or that of a listing's first line.
-    pub base: u32,
-    /// The code.
-    pub code: Vec<u8>,
-    /// Word addresses of the labels.
-    pub labels: BTreeMap<String, u32>,
-}
 
 /// A thing that takes room in the code.
 enum Item {
     Label(String),
-    /// The words of an instruction's text.
-    Inst(Vec<String>),
+    Inst(Encoded),
     Raw(Vec<u8>),
     Align,
     Open,
@@ -66,7 +54,7 @@ pub fn assemble(text: &str, chip: Chip) -> Result<Assembly, SourceErrors> {
     }
     if errors.is_empty() {
         // Addresses first, words then.
-        match layout(&items).and_then(|labels| emit(&items, &labels, chip).map(|done| (labels, done))) {
+        match layout(&items).and_then(|labels| emit(&items, &labels).map(|done| (labels, done))) {
             Ok((labels, (base, code))) => return Ok(Assembly { base, code, labels }),
             Err(error) => errors.push(error),
         }
@@ -141,8 +129,15 @@ impl Line<'_> {
             } else {
                 let stops = |&(_, word): &(usize, &str)| matches!(word, "{" | "}" | "|");
                 let end = words.iter().position(stops).unwrap_or(words.len());
-                let text = words[..end].iter().map(|(_, word)| (*word).to_owned()).collect();
-                self.put(column, Item::Inst(text));
+                let from = column - 1;
+                let to = words.get(end).map_or(usize::MAX, |&(column, _)| column - 1);
+                let text: String = line.chars().take(to).skip(from).collect();
+                let inst = encode::<Vp1>(&text, column, self.chip)?;
+                let word = inst.encodings[0].word | inst.extra;
+                if u64::from(decode(word as u32, 0, self.chip).unknown()) != inst.extra {
+                    return Err((column, "`[unknown: ]` has bits that the text has, too".into()));
+                }
+                self.put(column, Item::Inst(inst));
                 words = &words[end..];
                 continue;
             }
@@ -204,7 +199,7 @@ impl Line<'_> {
         let mut raw = Vec::new();
         for &(column, text) in args.iter().filter(|(_, text)| *text != ",") {
             let fits = |value: &i64| (-(1i64 << (8 * bytes - 1))..1i64 << (8 * bytes)).contains(value);
-            let value = number_text(text).filter(fits);
+            let value = number(text).filter(fits);
             let value = value.ok_or_else(|| (column, format!("`{text}` is no number of {bytes} bytes")))?;
             raw.extend_from_slice(&value.to_le_bytes()[..bytes]);
         }
@@ -273,7 +268,7 @@ fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
 }
 
 /// Base and code.
-fn emit(items: &[Placed], labels: &BTreeMap<String, u32>, chip: Chip) -> Result<(u32, Vec<u8>), SourceError> {
+fn emit(items: &[Placed], labels: &BTreeMap<String, u32>) -> Result<(u32, Vec<u8>), SourceError> {
     let base = match items.first().map(|placed| &placed.item) {
         Some(Item::Address(address)) => *address,
         _ => 0,
@@ -285,11 +280,11 @@ fn emit(items: &[Placed], labels: &BTreeMap<String, u32>, chip: Chip) -> Result<
         match &placed.item {
             Item::Label(_) | Item::Address(_) => {}
             Item::Raw(bytes) => code.extend_from_slice(bytes),
-            Item::Inst(text) => {
-                let label = |name: &str| labels.get(name).copied();
+            Item::Inst(inst) => {
+                let word = inst.word::<Vp1>(0, (at / 4) as u32, labels);
                 let word =
-                    match_line(text, (at / 4) as u32, chip, &label).map_err(|reason| placed.error(reason))?;
-                code.extend_from_slice(&word.to_le_bytes());
+                    word.map_err(|(column, reason)| SourceError { line: placed.line, column, reason })?;
+                code.extend_from_slice(&(word as u32).to_le_bytes());
             }
             Item::Align | Item::Open => {
                 for _ in 0..room(items, index, at) / 4 {
@@ -317,117 +312,5 @@ fn emit(items: &[Placed], labels: &BTreeMap<String, u32>, chip: Chip) -> Result<
     match open {
         Some((_, placed)) => Err(placed.error("a bundle without an end")),
         None => Ok((base, code)),
-    }
-}
-
-/// The word of an instruction's text.
-fn match_line(
-    text: &[String],
-    pc: u32,
-    chip: Chip,
-    label: &dyn Fn(&str) -> Option<u32>,
-) -> Result<u32, String> {
-    let mut text: Vec<&str> = text.iter().map(String::as_str).collect();
-    let mut unknown = 0;
-    if let Some(bits) = text.last().and_then(|last| last.strip_prefix("[unknown:")) {
-        let bits = bits.trim_end_matches(']').trim();
-        unknown = u32::from_str_radix(bits, 16).map_err(|_| format!("`{bits}` is no word"))?;
-        text.pop();
-    }
-    let mut best = 0;
-    // A plain 0 is an immediate where that is possible, else it is $r31, which some listings write so.
-    for zero_register in [false, true] {
-        let scope = Scope { pc, label, zero_register };
-        let mut matcher = Matcher { text: &text, scope, best: &mut best };
-        for row in table().rows.iter().filter(|row| row.available(chip)) {
-            let start = Found { value: row.value, mask: row.mask, at: 0 };
-            for found in matcher.row(row, start) {
-                // A word that an earlier row explains is not this row's; bits that the text has must not change.
-                let word = found.value | unknown;
-                if unknown & found.mask == 0 && std::ptr::eq(decode(word, pc, chip).row, row) {
-                    return Ok(word);
-                }
-            }
-        }
-    }
-    let names = |atom: Option<&Atom>| matches!(atom, Some(Atom::Word(word)) if Some(word) == text.first());
-    if let Some(name) = text.iter().find_map(|word| word.strip_prefix('#').filter(|name| !name.is_empty()))
-        && label(name).is_none()
-    {
-        return Err(format!("no label `{name}`"));
-    }
-    match text.first() {
-        None => Err("no instruction".into()),
-        Some(first) if !table().rows.iter().any(|row| names(row.atoms.first())) => {
-            Err(format!("no instruction `{first}`"))
-        }
-        Some(first) => match text.get(best) {
-            Some(word) => Err(format!("`{word}` does not fit here in `{first}`")),
-            None => Err(format!("`{first}` wants more operands")),
-        },
-    }
-}
-
-/// Bits found so far, and how many words of the text they explain.
-#[derive(Clone, Copy)]
-struct Found {
-    value: u32,
-    mask: u32,
-    at: usize,
-}
-
-impl Found {
-    /// With further bits, if they agree with those that are there.
-    fn with(self, value: u32, mask: u32) -> Option<Found> {
-        let agrees = (self.value ^ value) & self.mask & mask == 0;
-        agrees.then_some(Found { value: self.value | value, mask: self.mask | mask, ..self })
-    }
-}
-
-struct Matcher<'a> {
-    text: &'a [&'a str],
-    scope: Scope<'a>,
-    /// The furthest word that something was wanted of.
-    best: &'a mut usize,
-}
-
-impl Matcher<'_> {
-    fn row(&mut self, row: &Row, start: Found) -> Vec<Found> {
-        let mut found = self.atoms(&row.atoms, vec![start]);
-        found.retain(|found| found.at == self.text.len());
-        found
-    }
-
-    /// All ways to go on from each of `from`.
-    fn atoms(&mut self, atoms: &[Atom], mut from: Vec<Found>) -> Vec<Found> {
-        for atom in atoms {
-            let before = std::mem::take(&mut from);
-            for found in before {
-                *self.best = (*self.best).max(found.at);
-                match *atom {
-                    Atom::Word(name) if self.text.get(found.at) == Some(&name) => {
-                        from.push(Found { at: found.at + 1, ..found });
-                    }
-                    Atom::Word(_) => {}
-                    Atom::Field(field) => from.extend(self.field(field, found)),
-                    Atom::Slot(slot) => {
-                        for Alternative { value, mask, atoms } in &table().slots[slot] {
-                            if let Some(found) = found.with(*value, *mask) {
-                                from.extend(self.atoms(atoms, vec![found]));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        from
-    }
-
-    fn field(&self, field: Field, found: Found) -> Option<Found> {
-        if let Kind::Ignored(bits) = field.kind {
-            return Some(Found { value: found.value | bits & !found.mask, ..found });
-        }
-        let bits = field.parse(self.text.get(found.at)?, &self.scope)?;
-        found.with(bits, field.mask()).map(|found| Found { at: found.at + 1, ..found })
     }
 }

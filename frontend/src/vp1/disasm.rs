@@ -4,30 +4,13 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use super::bundle::bundles;
-use super::table::{Piece, table};
 use super::{Chip, Inst, decode};
+use crate::envydis;
 
 impl fmt::Display for Inst {
     /// The text of a listing line, without address and word.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        let mut space = false;
-        let used = table().walk(self.row, self.word, self.pc, &mut |piece| {
-            if space && piece != Piece::Word(")") {
-                text.push(' ');
-            }
-            space = piece != Piece::Word("(");
-            // Writing to a string cannot fail.
-            let _ = match piece {
-                Piece::Word(name) => text.write_str(name),
-                Piece::Operand(operand) => write!(text, "{operand}"),
-            };
-        });
-        f.write_str(&text)?;
-        match self.word & !used {
-            0 => Ok(()),
-            unknown => write!(f, " [unknown: {unknown:08x}]"),
-        }
+        envydis::fmt_inst(self.row, self.word.into(), self.pc, self.chip, self.unknown().into(), f)
     }
 }
 

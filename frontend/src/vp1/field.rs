@@ -7,7 +7,7 @@ use crate::bits::Bits;
 
 /// What a field stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A register: its class and the suffix that says that its neighbours belong to it.
     Register(&'static str, &'static str),
     /// A number, shifted left by that many bits.
@@ -27,9 +27,9 @@ pub(super) enum Kind {
 }
 
 /// An operand field.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Field {
-    pub(super) name: &'static str,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    name: &'static str,
     pub(super) bits: Bits,
     pub(super) kind: Kind,
 }
@@ -139,7 +139,8 @@ pub(super) fn parse(name: &str) -> Option<Field> {
 }
 
 /// Registers that have names of their own.
-const NAMED: [(&str, u32, &str); 3] = [("sr", 30, "tick"), ("sr", 31, "csreq"), ("uc", 16, "uccfg")];
+pub(super) const NAMED: [(&str, u32, &str); 3] =
+    [("sr", 30, "tick"), ("sr", 31, "csreq"), ("uc", 16, "uccfg")];
 
 /// An operand as a listing shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,27 +157,11 @@ pub enum Operand {
     AllFlags,
 }
 
-/// What words of assembly text may refer to.
-#[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
-    /// Word address of the instruction.
-    pub(super) pc: u32,
-    /// Word addresses of labels.
-    pub(super) label: &'a dyn Fn(&str) -> Option<u32>,
-    /// Whether 0 may stand for `$r31`.
-    pub(super) zero_register: bool,
-}
-
 impl Field {
-    /// The bits of the word that belong to the field.
-    pub(super) fn mask(self) -> u32 {
-        self.bits.mask() as u32
-    }
-
     /// The operand in `word` at word address `pc`, if the field shows one.
-    pub(super) fn operand(self, word: u32, pc: u32) -> Option<Operand> {
-        let raw = self.bits.get(u64::from(word)) as u32;
-        let signed = self.bits.get_signed(u64::from(word));
+    pub(super) fn operand(self, word: u64, pc: u32) -> Option<Operand> {
+        let raw = self.bits.get(word) as u32;
+        let signed = self.bits.get_signed(word);
         Some(match self.kind {
             Kind::Register(class, suffix) => Operand::Register(class, raw, suffix),
             Kind::Unsigned(shift) => Operand::Number(i64::from(raw) << shift),
@@ -188,72 +173,6 @@ impl Field {
             Kind::Ignored(_) => return None,
         })
     }
-
-    /// The bits that stand for a word of assembly text.
-    pub(super) fn parse(self, text: &str, scope: &Scope) -> Option<u32> {
-        let Scope { pc, label, .. } = *scope;
-        let place = |value: u64| self.bits.place(value).map(|bits| bits as u32);
-        let address = || match text.strip_prefix('#') {
-            Some(name) => label(name),
-            None => number_text(text).and_then(|value| u32::try_from(value).ok()),
-        };
-        match self.kind {
-            Kind::Register(class, suffix) => {
-                let zero = scope.zero_register && class == "r" && matches!(text, "0" | "0x0");
-                place(if zero { 31 } else { u64::from(register_number(text, class, suffix)?) })
-            }
-            Kind::Unsigned(shift) => {
-                let value = u64::try_from(number_text(text)?).ok()?;
-                if value & ((1 << shift) - 1) != 0 {
-                    return None;
-                }
-                place(value >> shift)
-            }
-            Kind::Signed => self.bits.place_signed(number_text(text)?).map(|bits| bits as u32),
-            Kind::Relative => {
-                let distance = i64::from(address()?) - i64::from(pc & !3);
-                if distance & 3 != 0 {
-                    return None;
-                }
-                self.bits.place_signed(distance >> 2).map(|bits| bits as u32)
-            }
-            Kind::Absolute => match address()? {
-                target if target & 3 == 0 => place(u64::from(target >> 2)),
-                _ => None,
-            },
-            Kind::Discard => (text == "#").then_some(0),
-            Kind::AllFlags => (text == "$vc").then_some(0),
-            Kind::Ignored(_) => None,
-        }
-    }
-}
-
-/// The number of a register of that class; the suffix may be left out.
-fn register_number(text: &str, class: &str, suffix: &str) -> Option<u32> {
-    let name = text.strip_prefix('$')?;
-    if let Some(&(_, number, _)) = NAMED.iter().find(|&&(of, _, known)| of == class && known == name) {
-        return Some(number);
-    }
-    let digits = name.strip_prefix(class)?;
-    let digits = digits.strip_suffix(suffix).unwrap_or(digits);
-    if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
-}
-
-/// A number: hexadecimal with 0x, else decimal, with a sign.
-pub(super) fn number_text(text: &str) -> Option<i64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
-    };
-    let value = match digits.strip_prefix("0x") {
-        Some(hex) if hex.bytes().all(|c| c.is_ascii_hexdigit()) => i64::from_str_radix(hex, 16).ok()?,
-        None if digits.bytes().all(|c| c.is_ascii_digit()) => digits.parse().ok()?,
-        _ => return None,
-    };
-    Some(if negative { -value } else { value })
 }
 
 impl fmt::Display for Operand {

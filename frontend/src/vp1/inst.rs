@@ -13,6 +13,8 @@ pub struct Inst {
     pub word: u32,
     /// Its word address.
     pub pc: u32,
+    /// The chip it was decoded for.
+    pub chip: Chip,
 }
 
 impl Inst {
@@ -25,9 +27,20 @@ impl Inst {
     pub fn opcode(&self) -> u32 {
         self.word >> 24
     }
+
+    /// Bits that the text does not show.
+    pub fn unknown(&self) -> u32 {
+        let word = u64::from(self.word);
+        // The alternatives of a slot cover all values of its bits.
+        let used = table().walk(self.row, word, self.pc, self.chip, &mut |_| {}).unwrap_or(word);
+        self.word & !used as u32
+    }
 }
 
 /// The instruction of a word at word address `pc`.
+///
+/// Every word has a row: each opcode ends in a row without further conditions.
 pub fn decode(word: u32, pc: u32, chip: Chip) -> Inst {
-    Inst { row: table().find(word, chip), word, pc }
+    let row = table().find(word.into(), chip);
+    Inst { row: row.unwrap_or_else(|| unreachable!("the table has no row for {word:08x}")), word, pc, chip }
 }

@@ -5,8 +5,10 @@
 //! instructions are word addresses, as the processor counts them.
 
 mod asm;
+mod asm_field;
 mod bundle;
 pub mod chip;
+mod dialect;
 mod disasm;
 mod field;
 pub mod front_end;
@@ -18,12 +20,15 @@ mod slots;
 mod support;
 pub mod table;
 
-pub use asm::{Assembly, assemble};
+pub use asm::assemble;
 pub use bundle::{bundle_len, bundles};
 pub use chip::Chip;
+pub use dialect::Vp1;
 pub use disasm::listing;
 pub use field::Operand;
 pub use inst::{Inst, decode};
 pub use op::{Op, Unit};
 pub use support::support_table;
 pub use table::Row;
+
+pub use crate::envydis::Assembly;

@@ -8,9 +8,9 @@
 //! as calls; opcodes without a name are `unkXX` with the operands that matter (facts sections 4 to 7).
 
 use super::Op;
+use crate::envydis;
 
-/// Value, mask, operation, text.
-pub(super) type Line = (u32, u32, Op, &'static str);
+type Line = envydis::Line<Op>;
 
 /// Scalar unit, 00 to 7f.
 #[rustfmt::skip]

@@ -1,7 +1,6 @@
 //! Slots: the parts of an instruction's text that bits choose, written `<...>` in the rows (docs/hardware/vp1.md section 10).
 
-/// Value, mask, text. The first that fits a word is meant.
-pub(super) type Alternative = (u32, u32, &'static str);
+use crate::envydis::Slots;
 
 /// The conditions of a `$c` register, by `SLCT`.
 macro_rules! conditions {
@@ -34,8 +33,8 @@ macro_rules! bit {
     };
 }
 
-/// The slots by name.
-pub(super) const SLOTS: &[(&str, &[Alternative])] = &[
+/// The slots by name. The first alternative that fits a word is meant.
+pub(super) const SLOTS: &Slots = &[
     ("intr", bit!(16, "", "intr")),
     // Only IGNCE's bits are free where nothing is written.
     ("mcdst", bit!(2, "CDSTP", "IGNCE")),

@@ -20,7 +20,7 @@ pub fn support_table() -> String {
          Where the code of each is: docs/add-an-instruction.md, \"How to find an instruction's code\".\n",
     );
     for unit in Unit::ALL {
-        let found: Vec<_> = rows().iter().filter(|row| Unit::of(row.value) == unit).collect();
+        let found: Vec<_> = rows().iter().filter(|row| row.unit() == unit).collect();
         // Writing to a string cannot fail.
         let _ = write!(
             out,
@@ -28,7 +28,7 @@ pub fn support_table() -> String {
             found.len()
         );
         for row in found {
-            let chip = if row.g80_only { " (G80)" } else { "" };
+            let chip = if row.g80_only() { " (G80)" } else { "" };
             let _ = writeln!(
                 out,
                 "| `{}`{chip} | {:?} | `{:08x}` | `{:08x}` |",

@@ -7,14 +7,16 @@
 #![forbid(unsafe_code)]
 
 pub mod format;
+mod kind;
 pub mod layout;
 pub mod sample;
 pub mod view;
 
 pub use format::Format;
+pub use kind::Kind;
 pub use layout::Layout;
 pub use sample::Sampler;
-pub use view::{Kind, Source, View};
+pub use view::{Source, View};
 
 /// The four components of a texel or of a result, as the bits of registers: floats or integers.
 pub type Texel = [u32; 4];

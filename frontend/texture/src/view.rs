@@ -1,49 +1,8 @@
 //! [`View`]: a texture as an instruction sees it.
 
-use crate::format::{Number, Packing};
-use crate::{Format, Layout};
-
-/// Shape of a texture.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// One-dimensional.
-    D1,
-    /// Two-dimensional.
-    D2,
-    /// Three-dimensional.
-    D3,
-    /// Six faces; layers are faces, `6 * cube + face` of an array of cubes.
-    Cube,
-    /// Layers of one-dimensional textures.
-    D1Array,
-    /// Layers of two-dimensional textures.
-    D2Array,
-    /// Layers of cubes.
-    CubeArray,
-    /// A row of elements without levels; coordinates are element numbers.
-    Buffer,
-}
-
-impl Kind {
-    /// Coordinates along which texels lie: 1, 2 or 3 (a cube: 2).
-    pub fn axes(self) -> usize {
-        match self {
-            Kind::D1 | Kind::D1Array | Kind::Buffer => 1,
-            Kind::D2 | Kind::D2Array | Kind::Cube | Kind::CubeArray => 2,
-            Kind::D3 => 3,
-        }
-    }
-
-    /// Whether it has layers that a coordinate names.
-    pub fn has_layers(self) -> bool {
-        matches!(self, Kind::D1Array | Kind::D2Array | Kind::CubeArray)
-    }
-
-    /// Whether it is made of cube faces.
-    pub fn is_cube(self) -> bool {
-        matches!(self, Kind::Cube | Kind::CubeArray)
-    }
-}
+use crate::format::{Format, Number, Packing};
+use crate::kind::Kind;
+use crate::layout::{Image, Layout, Level};
 
 /// What a component of a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,11 +47,14 @@ pub struct View {
 }
 
 impl View {
+    /// The image that it is of, as its layout sees it.
+    pub fn image(&self) -> Image<'_> {
+        Image { kind: self.kind, size: self.size, format: &self.format, address: self.address }
+    }
+
     /// Texels of a level of the *image* along an axis.
     pub fn level_size(&self, level: u32) -> [u32; 3] {
-        let part = |size: u32| size.checked_shr(level).unwrap_or(0).max(1);
-        let [x, y, z] = self.size;
-        [part(x), part(y), if self.kind == Kind::D3 { part(z) } else { 1 }]
+        self.image().level_size(level)
     }
 
     /// Whether its results are integers, which cannot be filtered. Of a depth with a stencil those components count that sources name, and
@@ -108,5 +70,15 @@ impl View {
             .map(|field| matches!(field.number, Number::Uint | Number::Sint))
             .next()
             .unwrap_or(false)
+    }
+
+    /// A level of the *image*, prepared for computing addresses.
+    pub fn level(&self, level: u32) -> Level {
+        self.layout.level(self.image(), level)
+    }
+
+    /// Address of an element: column, row and slice in a level of the *image*, and the layer of the image.
+    pub fn element_address(&self, level: u32, x: u32, y: u32, z: u32, layer: u32) -> u64 {
+        self.level(level).address(x, y, z, layer)
     }
 }

@@ -213,7 +213,7 @@ fn instruction(chip: Chip, random: &mut SplitMix) -> Vec<u8> {
         },
         Chip::Vp1(_) => {
             let row = &vp1::table::rows()[random.below(vp1::table::rows().len() as u64) as usize];
-            (noise as u32 & !row.mask | row.value).to_le_bytes().to_vec()
+            ((noise & !row.mask | row.value) as u32).to_le_bytes().to_vec()
         }
     }
 }

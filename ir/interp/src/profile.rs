@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::code::{Access, BlockCode, Kind, Op};
-use super::{Code, body};
+use super::{Code, effects};
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::eval::pack;
 use warpjit_ir_core::function::Terminator;
@@ -216,9 +216,9 @@ impl Profile {
             let kind =
                 AccessKind { space: super::Stats::space_index(mem.space) as u8, direction, bytes: mem.bytes };
             let concerned = guard.map_or(active, |place| active & pack(line(place)));
-            let mut all = [0; body::MAX_LANES];
+            let mut all = [0; effects::MAX_LANES];
             // Whether they are aligned does not matter: where not, the block has not come to its end.
-            body::addresses(access, line(op.args[0]), concerned, &mut all);
+            effects::addresses(access, line(op.args[0]), concerned, &mut all);
             let active: Vec<_> = lanes_of(concerned).map(|lane| (lane, all[lane as usize])).collect();
             let counts = self.accesses.entry((op.pc, kind)).or_default();
             counts.guarded += u64::from(guard.is_some());

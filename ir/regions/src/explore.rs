@@ -157,6 +157,8 @@ pub struct Run {
     pub by_quads: bool,
     /// Regions that do not count their steps contain no loops.
     pub cut_loops: bool,
+    /// Code does a scalar store of a wave once.
+    pub stores_once: bool,
 }
 
 /// What exploring needs to know of the kernel.
@@ -361,7 +363,7 @@ fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
     func.block(block)
         .insts
         .iter()
-        .any(|&i| !possible(func.inst(i)) || !facts.run.whole && is_wave_store(func, i))
+        .any(|&i| !possible(func.inst(i)) || !facts.run.stores_once && is_wave_store(func, i))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 

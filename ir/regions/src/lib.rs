@@ -319,6 +319,8 @@ impl Kernel {
             wave: self.wave,
             by_quads: self.options.by_quads,
             cut_loops: self.options.bounded,
+            // For a device, code calls once a lane.
+            stores_once: self.whole && !self.options.devices,
         };
         let order = self.order.clone();
         let facts =

@@ -2,7 +2,7 @@
 //!
 //! A region runs chunk by chunk, and each chunk repeats the scalar accesses. So a region ends between a scalar load and a store
 //! that may change what it reads; then all chunks read the same. Memory that the guest cannot store to, such as kernel arguments,
-//! needs no such cut. A scalar store must happen exactly once, after everything before it and before everything after it, so the
+//! needs no such cut. (What a device answers is kept for the other chunks by `warpjit_backend::ScalarAnswers`.) A scalar store must happen exactly once, after everything before it and before everything after it, so the
 //! interpreter executes it.
 
 use std::collections::{BTreeSet, HashMap};

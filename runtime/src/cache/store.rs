@@ -13,13 +13,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, open, openat, renameat, statat, unlinkat,
+};
 
 use super::CacheConfig;
 use crate::bytes::{Reader, Writer};
 use crate::digest::{self, checksum};
+use crate::fork::Mutex;
 
 /// First bytes of a file.
 const MAGIC: u64 = u64::from_le_bytes(*b"warpjit\x02");
@@ -29,11 +32,17 @@ const HEADER: usize = 16 + 2 * digest::BYTES;
 const MOST_BYTES: u64 = 1 << 30;
 /// Age at which a partly written file counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
+/// How long a change waits for one of another process, which may have been stopped. Without the lock, one of two may lose what the other
+/// has stored.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Makes names of temporary files unique within this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Held by the thread of this process that changes a file by what is in it.
+static CHANGE: Mutex<()> = Mutex::new(());
 
 /// The key of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +87,22 @@ impl Store {
         Some(bytes)
     }
 
+    /// Stores what `change` makes of the contents under a key. Meanwhile no other thread or process changes a file in this way, so nothing
+    /// is lost of what two make at the same time.
+    pub fn update(&self, key: Key, change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) {
+        let _one = CHANGE.lock();
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.config.folder);
+        // Unlocked when its descriptor is closed.
+        let folder = Folder::open(&self.config);
+        if let Some(folder) = &folder {
+            folder.lock();
+        }
+        let before = self.load(key);
+        self.save(key, &change(before.as_deref()));
+    }
+
     /// Stores contents under a key, replacing what is there.
-    pub fn save(&self, key: Key, contents: &[u8]) {
+    fn save(&self, key: Key, contents: &[u8]) {
         let bytes = (contents.len() + HEADER) as u64;
         // Writing beyond the process's file size limit would raise a signal that ends the process.
         let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
@@ -128,6 +151,17 @@ impl Folder {
         let folder = File::from(open(&path, flags, Mode::empty()).ok()?);
         let data = folder.metadata().ok()?;
         (data.is_dir() && is_ours(&data)).then(|| Folder(folder.into()))
+    }
+
+    /// Keeps other processes from changing files by what is in them, if they give way in time.
+    fn lock(&self) {
+        let start = Instant::now();
+        // Any other error: the file system has no locks.
+        while flock(&self.0, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
+            && start.elapsed() < PATIENCE
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Opens a regular file of this user's with a single name; returns it with its metadata.

@@ -49,6 +49,60 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
+fn nothing_is_lost_of_what_threads_store_at_the_same_time() {
+    let folder = folder("threads");
+    let threads = 4;
+    let rounds = 25;
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let folder = &folder;
+            scope.spawn(move || {
+                let store = store(folder, 1 << 20);
+                for round in 0..rounds {
+                    store.update(KEY, |before| {
+                        let mut all = before.unwrap_or_default().to_vec();
+                        std::thread::sleep(Duration::from_micros(200));
+                        all.push(thread * rounds + round);
+                        all
+                    });
+                }
+            });
+        }
+    });
+    let mut all = store(&folder, 1 << 20).load(KEY).unwrap();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..threads * rounds));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_update_waits_for_one_of_another_process() {
+    let folder = folder("waits");
+    let store = store(&folder, 1 << 20);
+    store.save(KEY, b"old");
+    // Locks belong to descriptors, so this is as good as another process.
+    let other = Folder::open(&store.config).unwrap();
+    other.lock();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            store.update(KEY, |before| [before.unwrap(), b" and newer"].concat());
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(store.load(KEY).as_deref(), Some(&b"old"[..]));
+        store.save(KEY, b"new");
+        drop(other);
+        late.join().unwrap();
+    });
+    assert_eq!(store.load(KEY).as_deref(), Some(&b"new and newer"[..]));
+    // One that never gives way is not waited for without end.
+    let other = Folder::open(&store.config).unwrap();
+    other.lock();
+    store.update(KEY, |_| b"in spite of it".to_vec());
+    assert_eq!(store.load(KEY).as_deref(), Some(&b"in spite of it"[..]));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_file_with_any_byte_changed_or_cut_anywhere_is_none() {
     let folder = folder("changed");
     let store = store(&folder, 1 << 20);

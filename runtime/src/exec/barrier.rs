@@ -15,7 +15,7 @@ pub struct Barrier {
     /// Arrivals in this generation, by warp: one that ends takes its own with it.
     pub arrivals: Vec<u32>,
     /// Arrivals required by the last barrier instruction; `None`: all living warps.
-    pub wanted: Option<u32>,
+    pub required: Option<u32>,
     /// By warp: the last generation it arrived in or saw the end of.
     pub seen: Vec<u64>,
 }
@@ -36,7 +36,7 @@ impl Barrier {
 
     fn open_if_full(&mut self, living: u32) {
         let arrived: u32 = self.arrivals.iter().sum();
-        if arrived > 0 && arrived >= self.wanted.unwrap_or(living) {
+        if arrived > 0 && arrived >= self.required.unwrap_or(living) {
             self.generation += 1;
             self.arrivals.fill(0);
         }
@@ -80,7 +80,7 @@ impl Barriers {
         if self.list.len() <= index {
             let arrivals = vec![0; self.warps];
             let seen = vec![0; self.warps];
-            self.list.resize(index + 1, Barrier { generation: 0, arrivals, wanted: None, seen });
+            self.list.resize(index + 1, Barrier { generation: 0, arrivals, required: None, seen });
         }
         &mut self.list[index]
     }
@@ -89,7 +89,7 @@ impl Barriers {
     /// whether the warp must wait, until [`Barriers::passes`] says otherwise.
     pub fn execute(&mut self, warp: usize, spec: &BarrierSpec, living: u32) -> bool {
         let barrier = self.get(spec.index);
-        barrier.wanted = spec.warps;
+        barrier.required = spec.warps;
         if spec.arrive {
             barrier.seen[warp] = barrier.generation;
             barrier.arrivals[warp] += 1;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use warpjit_backend::LINE_BYTES;
 use warpjit_backend::RowWarp;
-use warpjit_ir::interp::CacheAligned;
-use warpjit_ir::interp::Frame;
+use warpjit_ir::interp::{CacheAligned, Frame, Warp};
 
 use super::block::{InLaunch, RunningBlock, Turn};
-use super::jit::{BlockLook, Compiled, RowFlow};
+use super::jit::{Compiled, RowFlow, SampleBlock};
 use super::setup::Plan;
 use super::tiers::{Stepper, Tiers};
+use crate::CancelToken;
 
 /// A thread's means to run grid rows.
 pub struct RowRunner {
@@ -76,9 +76,9 @@ impl RowRunner {
         let frames = known.frames();
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
         let (shared, whole) = (plan.shared.len(), plan.all_lanes());
-        let look = BlockLook { frames: &words, shared, whole, threads: plan.size };
+        let sample = SampleBlock { frames: &words, shared, whole, threads: plan.size };
         let versions = stepper.row_versions();
-        let (code, is_own) = stepper.code_for_rows(look)?;
+        let (code, is_own) = stepper.code_for_rows(sample)?;
         let firsts: Vec<Frame> = frames.into_iter().cloned().collect();
         let size = if code.copies_shared() { known.shared_with_slack().len() } else { 0 };
         let mut block = block.take()?;
@@ -139,5 +139,21 @@ impl RowRunner {
             None => block.turn(plan, launch.tiers, launch.memory, stepper, launch.patience),
         };
         (None, end(NextBlock::Alone(block, turn)))
+    }
+}
+
+impl Tiers {
+    /// Compiles what a launch of such a block needs, if code is compiled at all. `false`: it was cancelled.
+    pub fn compile_ahead(&self, plan: &Plan, block: &RunningBlock, cancel: &CancelToken) -> bool {
+        let Some(jit) = self.jit() else { return true };
+        let warps: Vec<&Warp> = block.warps().collect();
+        let several = plan.blocks.end - plan.blocks.start > 1;
+        let first =
+            (several && may_run(plan, self)).then(|| RunningBlock::unprepared(plan, self, plan.blocks.start));
+        let frames = first.as_ref().map_or_else(Vec::new, |block| block.frames());
+        let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
+        let (shared, whole) = (plan.shared.len(), plan.all_lanes());
+        let sample = SampleBlock { frames: &words, shared, whole, threads: plan.size };
+        jit.compile_ahead(&warps, first.is_some().then_some(sample), Some(cancel))
     }
 }

@@ -1,4 +1,4 @@
-//! Limits for compiling.
+//! The limits of time and memory under which a kernel is compiled, and the token that cancels it.
 
 use crate::{Budget, CancelToken};
 use warpjit_ir::meter::{Meter, Spent, Task};

@@ -1,12 +1,14 @@
 //! Runs a launch: sets it up, distributes its blocks over host threads, and runs their warps, in the interpreter or in compiled
 //! code.
 
-pub(crate) mod background;
 mod barrier;
 pub(crate) mod block;
+mod block_batch;
 mod block_row;
 mod carried;
+pub(crate) mod compiler_threads;
 mod cpus;
+mod initial_state;
 mod jit;
 pub(crate) mod lanes;
 mod launch_state;
@@ -14,6 +16,7 @@ mod limits;
 mod locks;
 pub(crate) mod memory;
 mod parts;
+mod path_cache;
 pub(crate) mod pool;
 mod repeats;
 mod samplers;
@@ -21,11 +24,8 @@ pub(crate) mod samples;
 mod schedule;
 mod segments;
 pub(crate) mod setup;
-mod start;
-mod stock;
 pub(crate) mod stop;
 pub(crate) mod tiers;
-mod trails;
 pub mod ways;
 
 pub(crate) use barrier::Barrier;

@@ -57,7 +57,7 @@ struct Queue {
     threads: usize,
     /// Helpers requested by all running launches together. No more threads than that are started; a thread that is late
     /// for one launch helps with the next.
-    wanted: usize,
+    requested: usize,
     /// Threads that sleep.
     asleep: Vec<Sleeper>,
     /// Threads in [`Pool::work`] that sleep.
@@ -208,10 +208,10 @@ impl Pool {
         let start = Instant::now();
         let finish = Finish { shared, launch: &launch, helpers, start, process: fork::generation() };
         let mut queue = lock(&shared.queue);
-        queue.wanted += helpers;
+        queue.requested += helpers;
         let new = match self.idle {
             Idle::Embedder => 0,
-            _ => queue.wanted.saturating_sub(queue.threads),
+            _ => queue.requested.saturating_sub(queue.threads),
         };
         queue.threads += new;
         queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
@@ -253,7 +253,7 @@ impl Drop for Finish<'_> {
         }
         let mut queue = lock(&self.shared.queue);
         queue.jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
-        queue.wanted -= self.helpers;
+        queue.requested -= self.helpers;
         drop(queue);
         let running = || self.launch.running.load(Ordering::Acquire) > 0;
         if self.helpers < cpus::count() {
@@ -470,7 +470,7 @@ mod tests {
             }
         });
         let queue = lock(&pool.shared.get().queue);
-        assert!(queue.threads <= 6 && queue.wanted == 0, "{}", queue.threads);
+        assert!(queue.threads <= 6 && queue.requested == 0, "{}", queue.threads);
     }
 
     #[test]

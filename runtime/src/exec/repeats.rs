@@ -1,12 +1,43 @@
-//! Finds warps that wait by what they do: a warp that comes back to a block of code as it was there before does the same again, until
-//! another warp, another block or the host changes memory. This finds loops that no region holds as a whole, so that nothing is known of
-//! them beforehand ([`super::tiers::Stepper::surely_waits`]): with cross-lane operations or branches by all lanes in them.
+//! Finds waiting warps at run time. If a warp comes back to a basic block in the state in which it was there before, it will do the same
+//! again until another warp, another block or the host changes memory: it waits.
+//!
+//! Most waiting loops are found when they are compiled ([`super::tiers::Stepper::surely_waits`]). That needs a region that holds the whole
+//! loop. A loop with a cross-lane operation, or with a branch on which all lanes must agree, is spread over several regions.
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 
 /// Steps within which a loop that is looked for comes back.
 const LONGEST: u32 = 256;
+
+/// When it is first looked in a time slice whether a warp waits. Soon where it has waited; later each time that looks were in vain.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstLook(u32);
+
+impl FirstLook {
+    /// Of a warp that may wait.
+    const SOONEST: u32 = 64;
+    /// Of a warp that has not waited for long.
+    const LATEST: u32 = 1024;
+
+    /// The step of the time slice.
+    pub fn step(self) -> u32 {
+        self.0
+    }
+
+    /// Notes that a time slice has ended in which the warp did not wait.
+    pub fn after(&mut self, slice: &Repeats) {
+        if slice.steps >= self.0 {
+            self.0 = (2 * self.0).min(Self::LATEST);
+        }
+    }
+}
+
+impl Default for FirstLook {
+    fn default() -> FirstLook {
+        FirstLook(FirstLook::SOONEST)
+    }
+}
 
 /// What is known of the steps of a warp, or of warps that run together, in a time slice.
 pub struct Repeats {
@@ -30,6 +61,14 @@ impl Repeats {
     pub fn step<'w, W: Iterator<Item = &'w Warp>>(&mut self, at: Block, warps: impl FnOnce() -> W) -> bool {
         self.steps += 1;
         self.steps >= self.next && self.look(at, warps)
+    }
+
+    /// Counts a step if none is to be looked at there. Else nothing is counted: [`Repeats::step`] does.
+    #[inline]
+    pub fn pass(&mut self) -> bool {
+        let may = self.steps + 1 < self.next;
+        self.steps += u32::from(may);
+        may
     }
 
     #[cold]

@@ -1,9 +1,10 @@
 //! Compiled samplers: code that serves a texture request of many lanes at once ([`warpjit_frontend::sampling`]).
 //!
-//! Code depends on few states of textures and samplers, so it is kept for the whole process: [`Sampler::of`]. What a thread's device calls
-//! name, it finds again by the words that say it ([`Samplers::serve`]), in later launches, too: then no descriptors are decoded. Code reads
-//! an image where the host has it, without further tests. So it is used only where all of the image may be read, which is found out once a
-//! launch. Else, and where memory vanishes meanwhile, the device does the work, which also finds out what faults.
+//! Few different states of textures and samplers occur, so the code for each is kept for the whole process ([`Sampler::of`]). A thread finds
+//! the code of a device call by the words of the call's descriptors ([`Samplers::serve`]), also in later launches, without decoding them.
+//!
+//! The code reads the image in host memory without testing addresses. So each launch first tests once that all of an image may be read. If
+//! not, or if the memory is unmapped meanwhile, the device serves the call. It tests each access and reports the fault.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warpjit_backend::{self as backend, Context, FloatEnv, Generator, Options, TablePointer, Target};
 use warpjit_frontend::sampling::{Data, Generated, StateKey, generate};
 use warpjit_ir::device::ServeAt;
-use warpjit_ir::{DeviceFn, DeviceSite};
 use warpjit_ir::passes::{dce, fold, gvn, pipeline};
+use warpjit_ir::{DeviceFn, DeviceSite};
 
 use crate::fork::{Mutex, Section};
 use crate::vm::{self, Code, CodeMemory, FloatMode};
@@ -65,12 +66,12 @@ impl Sampler {
         options.groups = groups.unwrap_or(fitting).min((key.lanes() / 4) as u8);
         generator.choose(&mut options);
         options.open_loads = true;
-        options.eight_lanes = groups.is_none() && !options.wide_vectors && options.target.has_middle_vectors();
+        options.eight_lanes =
+            groups.is_none() && !options.wide_vectors && options.target.has_middle_vectors();
         options.list = std::env::var("DUMPS").is_ok();
         options.most_stack_bytes = STACK_BYTES;
-        let make = |options: &Options| {
-            vm::on_new_stack_for_compiler(|| backend::compile_region(&func, options))
-        };
+        let make =
+            |options: &Options| vm::on_new_stack_for_compiler(|| backend::compile_region(&func, options));
         let made = match make(&options) {
             Err(backend::Error::Refused(_)) => {
                 options.eight_lanes = false;

@@ -2,7 +2,7 @@
 //! give the same results.
 //!
 //! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster
-//! where lanes often look at each other, for such places end the regions of the other two. That depends on the data, so it is
+//! with many cross-lane operations, because these end the regions of the other two. What is faster depends on the data, so it is
 //! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the fastest way
 //! continues. The measurement is repeated now and then, less often each time it confirms the choice. Whole warps take
 //! part from the second one on, since their code takes long to compile. Time is the processor time of the thread that runs the

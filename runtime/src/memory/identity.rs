@@ -1,22 +1,92 @@
-//! Mapping in a space whose addresses are the host's: the system or the caller chooses where, and what was unmapped while somebody used
-//! the space stays held until nobody does.
+//! Mapping in a space whose addresses are the host's.
+//!
+//! What has no address of its own comes from a range that the space has reserved ([`Own`]), so that code finds it as it finds the window of
+//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was
+//! unmapped while somebody used the space stays held until nobody does.
 
-use super::Access;
 use super::edit::{Buffer, Edit, Kind};
-use super::reservation::{self, Backing};
+use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
+use super::window_access::BANK;
+use super::{Access, anywhere, rebase};
 use crate::Error;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use warpjit_backend::Context;
+
+/// The range that a space of the host's own addresses hands out.
+#[derive(Debug)]
+pub(super) struct Own {
+    reservation: Reservation,
+    /// For compiled code: where it begins.
+    bank: Box<[u8; rebase::BANK_BYTES]>,
+}
+
+impl Own {
+    /// Reserves it; `None` if the host has no room.
+    pub fn new() -> Option<Own> {
+        let reservation = Reservation::new().ok()?;
+        let start = reservation.base().expose_provenance() as u64;
+        Some(Own { reservation, bank: rebase::bank_of(start) })
+    }
+
+    fn range(&self) -> Range<u64> {
+        let start = self.reservation.base().addr() as u64;
+        start..start + self.reservation.bytes()
+    }
+
+    /// All of it is free.
+    pub fn room(&self) -> BTreeMap<u64, u64> {
+        BTreeMap::from([(self.range().start, self.reservation.bytes())])
+    }
+
+    /// Whether some of these addresses are in it.
+    pub fn touches(&self, at: u64, end: u64) -> bool {
+        at < self.range().end && self.range().start < end
+    }
+
+    /// Whether all of them are.
+    fn holds(&self, at: u64, end: u64) -> bool {
+        self.range().start <= at && end <= self.range().end
+    }
+
+    /// For compiled code.
+    pub fn show(&self, context: &mut Context) {
+        context.global_base = self.reservation.base();
+        context.window_high = !(self.reservation.bytes() - 1);
+        context.global_high = context.window_high;
+        context.near_guards = self.reservation.has_near_guards().into();
+        context.rebase = self.range().start;
+        context.const_banks[usize::from(BANK)] = self.bank.as_ptr();
+    }
+}
+
+/// What is mapped.
+enum What<'a> {
+    Fresh,
+    Backing(&'a Backing<'a>),
+}
+
+impl What<'_> {
+    fn in_range(&self, own: &Own, at: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
+        let offset = at - own.range().start;
+        match self {
+            What::Fresh => own.reservation.map(offset, bytes, rights),
+            What::Backing(backing) => own.reservation.map_backing(offset, bytes, rights, backing),
+        }
+    }
+
+    fn elsewhere(&self, at: Option<u64>, bytes: u64, rights: Rights) -> Result<u64, Error> {
+        match self {
+            What::Fresh => anywhere::map(at, bytes, rights),
+            What::Backing(backing) => anywhere::map_backing(at, bytes, rights, backing),
+        }
+    }
+}
 
 impl Edit<'_> {
     /// Fresh memory. See [`super::Memory::map`].
     pub fn map_identity(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
-        let whole = bytes.checked_next_multiple_of(self.host_page());
-        let whole =
-            whole.ok_or_else(|| Error::Memory(format!("a buffer of {bytes:#x} bytes is too large")))?;
-        let map = |at| reservation::map_anywhere(at, whole, access.rights());
-        let at = self.take_addresses(address, whole, map)?;
-        self.set_pages(at, at + whole, access.flags());
-        self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Own });
-        Ok(at)
+        self.map_own(address, bytes, access, &What::Fresh, Kind::Own)
     }
 
     /// Pages of something else. See [`super::Memory::map_file`].
@@ -27,14 +97,122 @@ impl Edit<'_> {
         access: Access,
         backing: &Backing<'_>,
     ) -> Result<u64, Error> {
+        self.map_own(address, bytes, access, &What::Backing(backing), Kind::Shared)
+    }
+
+    fn map_own(
+        &mut self,
+        address: Option<u64>,
+        bytes: u64,
+        access: Access,
+        what: &What<'_>,
+        kind: Kind,
+    ) -> Result<u64, Error> {
         let whole = bytes.checked_next_multiple_of(self.host_page());
         let whole =
             whole.ok_or_else(|| Error::Memory(format!("a mapping of {bytes:#x} bytes is too large")))?;
-        let map = |at| reservation::map_backing_anywhere(at, whole, access.rights(), backing);
-        let at = self.take_addresses(address, whole, map)?;
+        let at = match self.in_range(address, whole)? {
+            Some(at) => {
+                let own = self.memory.0.own.as_ref();
+                let mapped = own.map_or(Ok(()), |own| what.in_range(own, at, whole, access.rights()));
+                if let Err(error) = mapped {
+                    // Nobody has seen it, so nobody is on the way there.
+                    let _ = anywhere::hide(at, whole);
+                    self.give_own(at, whole);
+                    return Err(error);
+                }
+                at
+            }
+            None => {
+                let map = |at| what.elsewhere(at, whole, access.rights());
+                let at = self.take_addresses(address, whole, map)?;
+                self.become_careful();
+                at
+            }
+        };
         self.set_pages(at, at + whole, access.flags());
-        self.state.buffers.insert(at, Buffer { bytes, access, kind: Kind::Shared });
+        self.state.buffers.insert(at, Buffer { bytes, access, kind });
         Ok(at)
+    }
+
+    /// Takes addresses of the range: those that are wanted, or free ones. `None`: they are, or have to be, elsewhere.
+    fn in_range(&mut self, address: Option<u64>, bytes: u64) -> Result<Option<u64>, Error> {
+        let Some(own) = &self.memory.0.own else { return Ok(None) };
+        let Some(at) = address else {
+            let found = self.find_own(bytes);
+            if let Some(at) = found {
+                self.take_own(at, at + bytes);
+            }
+            return Ok(found);
+        };
+        self.aligned("buffer", &[at])?;
+        let end = self.place_for(at, bytes)?;
+        if !own.touches(at, end) {
+            return Ok(None);
+        }
+        if !own.holds(at, end) {
+            return Err(Error::Memory(format!(
+                "buffer at {at:#x}..{end:#x} is partly in the space's own range"
+            )));
+        }
+        // No buffer is there: what is not free is held, and its pages are the space's.
+        self.forget_held(at, end);
+        self.take_own(at, end);
+        Ok(Some(at))
+    }
+
+    /// First fit, with one page without rights before and after each buffer.
+    fn find_own(&self, bytes: u64) -> Option<u64> {
+        let need = bytes.checked_add(self.host_page())?;
+        let fit = |align: u64| {
+            self.state.own_room.iter().find_map(|(&start, &free)| {
+                let at = (start + self.host_page()).checked_next_multiple_of(align)?;
+                (at.checked_add(need)? <= start + free).then_some(at)
+            })
+        };
+        // Large buffers start where a huge page may start, if there is room.
+        let huge = (bytes >= HUGE_BYTES as u64).then(|| fit(HUGE_BYTES as u64)).flatten();
+        huge.or_else(|| fit(self.host_page()))
+    }
+
+    /// These addresses of the range are not free any more.
+    fn take_own(&mut self, at: u64, end: u64) {
+        let room = &mut self.state.own_room;
+        let touched = room.range(..end).rev().take_while(|&(&start, &bytes)| start + bytes > at);
+        let touched: Vec<(u64, u64)> = touched.map(|(&start, &bytes)| (start, bytes)).collect();
+        for (start, bytes) in touched {
+            room.remove(&start);
+            for (from, to) in [(start, at.min(start + bytes)), (end.max(start), start + bytes)] {
+                if from < to {
+                    room.insert(from, to - from);
+                }
+            }
+        }
+    }
+
+    /// These addresses of the range are free again.
+    fn give_own(&mut self, mut at: u64, mut bytes: u64) {
+        let room = &mut self.state.own_room;
+        if let Some((&start, &before)) = room.range(..at).next_back()
+            && start + before == at
+        {
+            room.remove(&start);
+            (at, bytes) = (start, bytes + before);
+        }
+        if let Some(more) = room.remove(&(at + bytes)) {
+            bytes += more;
+        }
+        room.insert(at, bytes);
+    }
+
+    /// Refuses what is not the space's own memory where the space hands out addresses.
+    pub fn outside_own(&self, at: u64, bytes: u64) -> Result<(), Error> {
+        match &self.memory.0.own {
+            Some(own) if own.touches(at, at.saturating_add(bytes)) => Err(Error::Memory(format!(
+                "addresses at {at:#x} are those that the space hands out by itself"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Calls `map` for an address of the host, or for one that the system chooses, and puts its pages where they are wanted if the space
@@ -56,7 +234,7 @@ impl Edit<'_> {
         let mut taken = Vec::new();
         let mut hold = |from: u64, to: u64| {
             if from < to {
-                reservation::hold_anywhere(from, to - from)?;
+                anywhere::hold(from, to - from)?;
                 taken.push((from, to - from));
             }
             Ok(())
@@ -74,15 +252,15 @@ impl Edit<'_> {
             Err(error) => {
                 // A failure would leak addresses, which harms nobody; here and below.
                 for (start, bytes) in taken {
-                    let _ = reservation::unmap_anywhere(start, bytes);
+                    let _ = anywhere::unmap(start, bytes);
                 }
                 return Err(error);
             }
         };
         // If that fails, the system may have unmapped what was there, and given it to somebody else since: the space forgets it.
         self.forget_held(at, end);
-        reservation::move_anywhere(pages, bytes, at).inspect_err(|_| {
-            let _ = reservation::unmap_anywhere(pages, bytes);
+        anywhere::relocate(pages, bytes, at).inspect_err(|_| {
+            let _ = anywhere::unmap(pages, bytes);
         })?;
         Ok(at)
     }
@@ -109,8 +287,12 @@ impl Edit<'_> {
     pub fn give_back_left(&mut self) {
         if !self.state.left.is_empty() && self.space().is_idle() {
             for (at, bytes) in std::mem::take(&mut self.state.left) {
-                // A failure would leak addresses, which harms nobody.
-                let _ = reservation::unmap_anywhere(at, bytes);
+                if self.memory.0.own.as_ref().is_some_and(|own| own.touches(at, at + bytes)) {
+                    self.give_own(at, bytes);
+                } else {
+                    // A failure would leak addresses, which harms nobody.
+                    let _ = anywhere::unmap(at, bytes);
+                }
             }
         }
     }

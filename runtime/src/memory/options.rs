@@ -88,7 +88,11 @@ impl MemoryOptions {
 
     /// Guest addresses are host addresses, as with unified addressing: memory that is mapped without an address, and host
     /// memory ([`super::Memory::map_host`]), is reached by its own pointer. Anything else faults, whatever the process has
-    /// there. For guests with 64-bit addresses. Code for it looks each page up.
+    /// there. For guests with 64-bit addresses.
+    ///
+    /// What is mapped without an address comes from a range of about a terabyte that the space reserves, and is as fast as in
+    /// other spaces. Memory elsewhere (host memory, explicit addresses, the segments of a program that was not loaded by
+    /// [`crate::Program::load_at`]), and ignored bits, make the space careful ([`super::Memory::is_careful`]).
     #[must_use]
     pub fn identity(mut self) -> Self {
         self.identity = true;

@@ -15,20 +15,19 @@
 
 use super::PAGE_BYTES;
 use super::dirty::Tracked;
-use super::ranges::{Ranged, Ranges};
-use super::reservation::{Backing, PageTable, Reservation, Rights};
-use super::special::{self, OfPager, Watched, WriteWatch};
+use super::ranges::Ranges;
+use super::region::{LEAST_TABLE_BYTES, Region};
+use super::reservation::{Backing, Reservation, Rights};
+use super::special::{self, OfPager, Watched};
 use crate::Error;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bits of a guest address. Higher bits repeat the highest one.
 pub const ADDRESS_BITS: u32 = 48;
 /// Where the upper half of the guest addresses begins.
 pub const UPPER: u64 = 0xffff_8000_0000_0000;
-/// Bytes of guest addresses that the smallest table of page rights stands for.
-const LEAST_TABLE_BYTES: u64 = 1 << 32;
 /// Guest addresses of a slab.
 const SLAB_BYTES: u64 = 1 << 32;
 
@@ -36,93 +35,6 @@ const SLAB_BYTES: u64 = 1 << 32;
 fn is_canonical(address: u64) -> bool {
     let unused = 64 - ADDRESS_BITS;
     ((address << unused) as i64 >> unused) as u64 == address
-}
-
-/// Host memory for a range of guest addresses, with the rights of its pages.
-#[derive(Debug)]
-struct Region {
-    /// The first guest address.
-    start: u64,
-    reservation: Reservation,
-    /// Rights of each page of [`PAGE_BYTES`].
-    pages: PageTable,
-    /// What records stores to its pages, once asked for.
-    tracked: OnceLock<&'static Tracked>,
-    /// The offsets (first, end) that form one readable and writable mapping ([`Space::open`]).
-    opened: Mutex<Option<(u64, u64)>>,
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        if let Some(tracked) = self.tracked.get() {
-            tracked.end();
-        }
-    }
-}
-
-impl Region {
-    fn new(start: u64, reservation: Reservation) -> Result<Region, Error> {
-        // A small window has a table for 32-bit addresses all the same, because checked code looks there. Two more for
-        // checked accesses of compiled code that cross the end.
-        let count = (reservation.bytes().max(LEAST_TABLE_BYTES) / PAGE_BYTES) as usize + 2;
-        let pages = PageTable::new(count)?;
-        let (tracked, opened) = (OnceLock::new(), Mutex::default());
-        Ok(Region { start, reservation, pages, tracked, opened })
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Option<(u64, u64)>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn holds(&self, address: u64) -> bool {
-        address.wrapping_sub(self.start) < self.reservation.bytes()
-    }
-
-    /// Extends the readable and writable mapping to the given offsets, keeping its contents.
-    fn open(&self, first: u64, last: u64) -> Result<(), Error> {
-        let mut opened = self.opened();
-        let (start, end) = opened.unwrap_or((first, first));
-        if first < start {
-            self.reservation.open(first, start - first)?;
-        }
-        if last > end {
-            self.reservation.open(end, last - end)?;
-        }
-        *opened = Some((start.min(first), end.max(last)));
-        Ok(())
-    }
-
-    /// Counts mapped, writable pages and the gap before them as opened. They stay a mapping of their own.
-    fn adopt(&self, first: u64, last: u64) -> Result<(), Error> {
-        let mut opened = self.opened();
-        let (start, end) = opened.unwrap_or((first, first));
-        if first > end {
-            self.reservation.open(end, first - end)?;
-        }
-        *opened = Some((start.min(first), end.max(last)));
-        Ok(())
-    }
-
-    /// Returns all pages to the system, even those that failed to open.
-    fn close(&self) -> Result<(), Error> {
-        self.reservation.map(0, self.reservation.bytes(), Rights::None)?;
-        *self.opened() = None;
-        Ok(())
-    }
-
-    /// Guest addresses from `address` to the region's end.
-    fn rest(&self, address: u64) -> u64 {
-        self.reservation.bytes() - (address - self.start)
-    }
-
-    /// The entry of a page; the region holds the address.
-    fn page(&self, address: u64) -> &AtomicU8 {
-        &self.pages[((address - self.start) / PAGE_BYTES) as usize]
-    }
-
-    fn pointer(&self, address: u64) -> *mut u8 {
-        self.reservation.base().wrapping_add((address - self.start) as usize)
-    }
 }
 
 /// A range of guest addresses that lies in one piece of host memory.
@@ -140,13 +52,13 @@ fn nothing_at(address: u64) -> Error {
 
 /// What is reserved outside the window, and what is special ([`super::special`]). Never changed once it is made.
 #[derive(Debug, Clone, Default)]
-struct Outside {
+pub(super) struct Outside {
     upper: Option<Arc<Region>>,
     /// Slabs by their first guest address. None is empty.
     slabs: BTreeMap<u64, Arc<Region>>,
-    special: Ranges<special::Piece>,
-    watched: Ranges<Watched>,
-    pager: Option<OfPager>,
+    pub special: Ranges<special::Piece>,
+    pub watched: Ranges<Watched>,
+    pub pager: Option<OfPager>,
 }
 
 impl Outside {
@@ -270,14 +182,14 @@ impl Space {
         users == 0 || users & ALONE != 0
     }
 
-    fn outside(&self) -> &Outside {
+    pub(super) fn outside(&self) -> &Outside {
         // SAFETY: never null; what it names is freed when `take_unused` finds no users, and by `drop`. Callers are users, or change the
         // space themselves.
         unsafe { &*self.outside.load(Ordering::SeqCst) }
     }
 
     /// Replaces what is reserved outside the window. What it replaces is dropped by [`Space::take_unused`].
-    fn change(&self, new: Outside) {
+    pub(super) fn change(&self, new: Outside) {
         let old = self.outside.swap(Box::into_raw(Box::new(new)), Ordering::SeqCst);
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: made by `Box::into_raw`, and no longer to be found.
@@ -289,79 +201,6 @@ impl Space {
     pub fn take_unused(&self) -> impl Sized + use<> {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_idle() { std::mem::take(&mut *retired) } else { Vec::new() }
-    }
-
-    /// The special range that an address is in.
-    pub fn special_at(&self, address: u64) -> Option<&special::Piece> {
-        self.outside().special.at(address)
-    }
-
-    /// The first special range that ends behind an address.
-    pub fn special_from(&self, address: u64) -> Option<&special::Piece> {
-        self.outside().special.from(address)
-    }
-
-    /// Adds a special range.
-    pub fn add_special(&self, piece: special::Piece) {
-        let mut outside = self.outside().clone();
-        outside.special.insert(piece);
-        self.change(outside);
-    }
-
-    /// The aliases of memory in a range: where they begin and end.
-    pub fn aliases_of(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
-        let all = self.outside().special.iter().filter(|piece| piece.shows(first, last));
-        all.map(|piece| (piece.start, piece.end())).collect()
-    }
-
-    /// Removes the special range that begins at an address.
-    pub fn remove_special(&self, start: u64) {
-        let mut outside = self.outside().clone();
-        outside.special.remove(start);
-        self.change(outside);
-    }
-
-    /// Who watches a page.
-    pub fn watched_at(&self, page: u64) -> Option<&Watched> {
-        self.outside().watched.at(page)
-    }
-
-    /// Replaces what watches a range, by nothing if there is no watch.
-    pub fn watch(&self, first: u64, last: u64, watch: Option<Arc<dyn WriteWatch>>) {
-        let overlaps = |old: &Watched| old.start < last;
-        if watch.is_none() && !self.outside().watched.from(first).is_some_and(overlaps) {
-            return;
-        }
-        let mut outside = self.outside().clone();
-        while let Some(old) = outside.watched.from(first).filter(|old| overlaps(old)).cloned() {
-            outside.watched.remove(old.start);
-            for (start, end) in [(old.start, old.end.min(first)), (old.start.max(last), old.end)] {
-                if start < end {
-                    outside.watched.insert(Watched { start, end, watch: old.watch.clone() });
-                }
-            }
-        }
-        if let Some(watch) = watch {
-            outside.watched.insert(Watched { start: first, end: last, watch });
-        }
-        self.change(outside);
-    }
-
-    /// How many ranges are watched.
-    #[cfg(test)]
-    pub fn watched_count(&self) -> usize {
-        self.outside().watched.iter().count()
-    }
-
-    /// The pager.
-    pub fn pager(&self) -> Option<&OfPager> {
-        self.outside().pager.as_ref()
-    }
-
-    /// Replaces the pager.
-    pub fn set_pager(&self, pager: Option<OfPager>) {
-        let outside = Outside { pager, ..self.outside().clone() };
-        self.change(outside);
     }
 
     /// Whether stores to some pages are being recorded.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A device in a guest's address space ([`Memory::map_device`]): registers, queues, doorbells.
 ///
 /// It is called by any thread that makes an access, by several at the same time, in any tier. A lane's access is one call; lanes
-/// of a warp come in order of their numbers. A scalar load of GCN is one call a lane as well, of which lanes get one answer, in compiled
-/// code one for each chunk of lanes. Wide accesses of the guest come as words of 4 or 8 bytes. A panic comes out of the call that
-/// runs the launch.
+/// of a warp come in order of their numbers, but for loads of which compiled code runs a few lanes after the others. A scalar load or
+/// store of GCN is one call for the wave. Wide accesses of the guest come as words of 4 or 8 bytes. A panic comes out of the call
+/// that runs the launch.
 pub trait Device: Send + Sync {
     /// Loads `bytes` (1, 2, 4 or 8) at an offset in the device. What is beyond so many bytes of the result is ignored.
     fn load(&self, offset: u64, bytes: u8) -> u64;

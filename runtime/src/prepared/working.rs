@@ -86,8 +86,7 @@ pub(crate) struct Working {
 fn variant_of(template: &Template, (checked, translates): (bool, bool)) -> (Variant, bool) {
     let Template { engine, program, memory, launch, .. } = template;
     let mut variant = Variant::new(engine.config(), launch, translates);
-    variant.checked_memory = checked;
-    variant.ignored_bits = memory.ignored_bits();
+    variant.settle_memory(memory, checked);
     let unlimited = program.ends_within(launch.max_steps);
     variant.exact_steps &= !unlimited || engine.config().count;
     (variant, unlimited)

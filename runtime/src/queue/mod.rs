@@ -5,6 +5,7 @@
 //! blocks, or two slices of a block, and goes on when the queue's turn comes again. So queues run side by side even on
 //! one thread, and a launch may wait for another queue's.
 
+mod run;
 mod slot;
 mod state;
 #[cfg(all(test, feature = "tesla"))]
@@ -13,7 +14,7 @@ mod tests;
 use crate::prepared::{Prepared, Template};
 use crate::stage::OwnedBatch;
 use crate::{Engine, Error, Launch, Memory, Program};
-use state::{Changes, Record, StageJob, Work};
+use run::{Changes, Record, StageJob, Work};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

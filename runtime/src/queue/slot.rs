@@ -1,6 +1,7 @@
 //! A submission in a queue, and the ticket by which it is known.
 
-use super::state::{QueueState, Work};
+use super::run::Work;
+use super::state::QueueState;
 use crate::exec::lanes::TimerKey;
 use crate::fork;
 use crate::stage::OwnedBatch;

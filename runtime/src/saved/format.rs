@@ -122,7 +122,7 @@ fn write_block(to: &mut Writer, block: &BlockState) {
     to.list(block.barriers.iter(), |to, barrier| {
         to.u64(barrier.generation);
         to.list(barrier.arrivals.iter(), |to, &count| to.u32(count));
-        write_option(to, barrier.wanted, Writer::u32);
+        write_option(to, barrier.required, Writer::u32);
         to.list(barrier.seen.iter(), |to, &seen| to.u64(seen));
     });
     to.bytes(&block.scratch);
@@ -139,7 +139,7 @@ fn read_block(from: &mut Reader<'_>) -> Option<BlockState> {
             Some(Barrier {
                 generation: from.u64()?,
                 arrivals: from.list(Reader::u32)?,
-                wanted: read_option(from, Reader::u32)?,
+                required: read_option(from, Reader::u32)?,
                 seen: from.list(Reader::u64)?,
             })
         })?,

@@ -1,4 +1,4 @@
-//! Copies what a warp has left into the rows of the batch.
+//! Copies a warp's outputs from its local memory into the rows of the batch, after the warp has ended.
 
 use super::run::{Lot, StageRun, Target, WARP};
 use super::{OutputArea, OutputPlace, Stage};
@@ -70,7 +70,8 @@ fn transposed([a, b, c, d]: [&[Word; 4]; 4]) -> [[Word; 4]; 4] {
 
 impl StageRun {
     /// Writes the rows of a warp that has ended, whose local memory [`StageRun::fill`] has filled.
-    pub fn collect(&self, local: &Local, shared: &[u8]) {
+    pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
+        self.collect_shared(shared, warp);
         let lanes = self.program.lanes;
         let (words, filled) = local.words();
         let left = Left { lot: &filled.lot, words, shared: shared.as_chunks().0, lanes };
@@ -179,7 +180,8 @@ impl StageRun {
         for first in (0..fours).step_by(4) {
             let [a, b, c, d] = [0, 1, 2, 3].map(|n| column(first + n));
             if lanes == left.lot.present() {
-                let [a4, b4, c4, d4] = [a.as_chunks::<4>().0, b.as_chunks().0, c.as_chunks().0, d.as_chunks().0];
+                let [a4, b4, c4, d4] =
+                    [a.as_chunks::<4>().0, b.as_chunks().0, c.as_chunks().0, d.as_chunks().0];
                 let quarters = a4.iter().zip(b4).zip(c4.iter().zip(d4)).take(left.lot.count / 4);
                 for (((a, b), (c, d)), number) in quarters.zip(0..) {
                     let of_lanes = transposed([a, b, c, d]);

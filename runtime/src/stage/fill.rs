@@ -84,7 +84,9 @@ impl StageRun {
         }
         match what {
             LaneWord::Covered if self.program.interface.stage == Stage::Fragment => {
-                each_quad(here, lot, |quad| [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes()));
+                each_quad(here, lot, |quad| {
+                    [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes())
+                });
             }
             LaneWord::Present | LaneWord::Covered => here.fill(TRUE.to_le_bytes()),
             LaneWord::PixelX => each_quad(here, lot, |quad| {

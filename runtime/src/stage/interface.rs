@@ -21,6 +21,8 @@ pub(crate) struct StageProgram {
     pub layout: StageLayout,
     /// Lanes of a warp.
     pub lanes: usize,
+    /// Bytes of shared memory that a warp has.
+    pub shared_bytes: usize,
     /// Words of a lane's local memory that begin as zeros: all but inputs.
     pub cleared: Vec<Range<usize>>,
     /// No store of the program reaches an input.
@@ -112,7 +114,9 @@ impl StageProgram {
         if let Some(words) = words.into_iter().find(|words| !(1..=MOST_WORDS).contains(words)) {
             return Err(bad(format!("an input or output of {words} words")));
         }
-        let mut program = StageProgram { interface, layout, lanes, cleared: Vec::new(), keeps_inputs: false };
+        let shared_bytes = image.shared_bytes as usize;
+        let mut program =
+            StageProgram { interface, layout, lanes, shared_bytes, cleared: Vec::new(), keeps_inputs: false };
         program.check_areas(image).map_err(bad)?;
         Ok(program)
     }

@@ -43,12 +43,15 @@ pub struct Batch<'a> {
     pub coverage: Option<&'a mut [u8]>,
     /// Geometry: how many vertices were emitted, and where strips end.
     pub emitted: Option<Emitted<'a>>,
+    /// A row for each warp, of as many bytes as the program has shared memory: what that is when the warp starts, and, when the warp has
+    /// ended, what it has become. Without it, shared memory starts as zeros and is lost.
+    pub shared: Option<RowsMut<'a>>,
 }
 
 impl<'a> Batch<'a> {
     /// A batch without inputs and outputs.
     pub fn new(work: Work<'a>) -> Self {
-        Batch { work, inputs: Vec::new(), outputs: Vec::new(), coverage: None, emitted: None }
+        Batch { work, inputs: Vec::new(), outputs: Vec::new(), coverage: None, emitted: None, shared: None }
     }
 }
 

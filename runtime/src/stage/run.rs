@@ -28,6 +28,8 @@ pub(crate) struct StageRun {
     pub(super) outputs: Vec<Target>,
     pub(super) coverage: Option<*mut u8>,
     pub(super) emitted: Option<(*mut u32, *mut u32)>,
+    /// Rows of shared memory.
+    pub(super) shared: Option<Target>,
 }
 
 // SAFETY: its pointers are to arrays that are only read, and to rows that one thread each writes: that of the block
@@ -286,6 +288,13 @@ impl StageRun {
             }
             emitted = Some((arrays.counts.as_mut_ptr(), arrays.cuts.as_mut_ptr()));
         }
+        let mut shared = None;
+        if let Some(rows) = batch.shared.as_mut().filter(|_| program.shared_bytes > 0) {
+            let warps = counts.lanes.div_ceil(per_warp.max(1) as u64);
+            let target = target(rows, program.shared_bytes, warps)
+                .map_err(|reason| bad(format!("shared memory: {reason}")))?;
+            shared = Some(target);
+        }
         if let Some(canvas) = canvas {
             canvas.stretch(interface, counts.lanes as usize, &mut outputs, &mut coverage)?;
         }
@@ -298,6 +307,7 @@ impl StageRun {
             outputs,
             coverage,
             emitted,
+            shared,
         })
     }
 
@@ -309,6 +319,30 @@ impl StageRun {
     /// Warps of the batch.
     pub fn warps(&self) -> u32 {
         self.total.div_ceil(self.per_warp as u64) as u32
+    }
+
+    /// The row of a warp's shared memory.
+    fn shared_row(&self, warp: u64) -> Option<*mut u8> {
+        let target = self.shared.as_ref()?;
+        Some(target.start.wrapping_add(warp as usize * target.stride))
+    }
+
+    /// Makes shared memory what the warp starts with.
+    pub fn fill_shared(&self, shared: &mut [u8], warp: u64) {
+        let shared = shared.get_mut(..self.program.shared_bytes);
+        if let (Some(row), Some(shared)) = (self.shared_row(warp), shared) {
+            // SAFETY: there is a row of so many bytes for each warp, which only this warp uses.
+            unsafe { row.copy_to_nonoverlapping(shared.as_mut_ptr(), shared.len()) };
+        }
+    }
+
+    /// Writes what shared memory has become.
+    pub(super) fn collect_shared(&self, shared: &[u8], warp: u64) {
+        let shared = shared.get(..self.program.shared_bytes);
+        if let (Some(row), Some(shared)) = (self.shared_row(warp), shared) {
+            // SAFETY: as above.
+            unsafe { row.copy_from_nonoverlapping(shared.as_ptr(), shared.len()) };
+        }
     }
 
     /// Finds what a warp stands for.

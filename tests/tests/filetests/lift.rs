@@ -40,6 +40,7 @@ fn interface(stage: &str, places: &[&str]) -> Result<StageInterface, Failed> {
         max_vertices: 3,
         inputs: Vec::new(),
         outputs: Vec::new(),
+        scratch: None,
     };
     for place in places {
         let (direction, rest) = place.split_once('=').ok_or("inputs and outputs have a `=`")?;

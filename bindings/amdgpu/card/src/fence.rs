@@ -1,7 +1,7 @@
 //! Fences, and waiting for them.
 
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,77 @@ pub(crate) fn nanoseconds() -> u64 {
 /// The card's clock: 100 MHz.
 pub(crate) fn card_clock() -> u64 {
     nanoseconds() / 10
+}
+
+/// Nanoseconds that a thread looks for what it waits for before it sleeps: about as long as another one takes to wake it.
+const LOOKS: u64 = 20_000;
+/// Waits without a look, after which there is one again.
+const RESTS: u32 = 32;
+
+/// Whether looking has been worth it. Where processors are busy with other things, or waits are long, what is waited for does not happen
+/// meanwhile, and looking only takes time from it.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    nanoseconds: AtomicU64,
+    rested: AtomicU32,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { nanoseconds: AtomicU64::new(LOOKS), rested: AtomicU32::new(0) }
+    }
+}
+
+impl Patience {
+    /// How long to look now.
+    fn now(&self) -> u64 {
+        match self.nanoseconds.load(Ordering::Relaxed) {
+            0 if self.rested.fetch_add(1, Ordering::Relaxed) % RESTS == RESTS - 1 => LOOKS,
+            nanoseconds => nanoseconds,
+        }
+    }
+
+    fn learn(&self, looked: u64, was_worth_it: bool) {
+        let next = match looked / 2 {
+            _ if was_worth_it => LOOKS,
+            0..1000 => 0,
+            half => half,
+        };
+        // A look after a rest that was in vain is followed by the next rest.
+        let next = if looked == LOOKS && self.nanoseconds.load(Ordering::Relaxed) == 0 && !was_worth_it {
+            0
+        } else {
+            next
+        };
+        self.nanoseconds.store(next, Ordering::Relaxed);
+    }
+
+    /// Looks for a short time whether a condition gives something, not beyond a time ([`nanoseconds`]).
+    pub fn look<T>(&self, until: u64, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+        if let Some(value) = condition() {
+            return Some(value);
+        }
+        let looks = self.now();
+        if looks == 0 {
+            return None;
+        }
+        let start = nanoseconds();
+        let end = start.saturating_add(looks).min(until);
+        loop {
+            (0..16).for_each(|_| std::hint::spin_loop());
+            if let Some(value) = condition() {
+                self.learn(looks, true);
+                return Some(value);
+            }
+            if nanoseconds() >= end {
+                // A wait that was to be short says nothing.
+                if end == start.saturating_add(looks) {
+                    self.learn(looks, false);
+                }
+                return None;
+            }
+        }
+    }
 }
 
 /// Something that will have happened. Once it has, it stays so.
@@ -47,6 +118,7 @@ impl Fence {
 pub(crate) struct Bell {
     waiting: Mutex<()>,
     rung: Condvar,
+    patience: Patience,
 }
 
 impl Bell {
@@ -59,7 +131,7 @@ impl Bell {
     /// Waits until a condition gives something, or until a time ([`nanoseconds`]): then `None`. A condition is looked at again whenever
     /// the bell rings.
     pub fn wait<T>(&self, until: u64, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
-        if let Some(value) = condition() {
+        if let Some(value) = self.patience.look(until, &mut condition) {
             return Some(value);
         }
         let mut guard = lock(&self.waiting);
@@ -83,7 +155,54 @@ pub(crate) fn endless_or_until(timeout: u64) -> u64 {
     if timeout >> 63 != 0 { u64::MAX } else { timeout }
 }
 
+/// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the card
+/// for lost after that time. This one is slower than those that they know, and gets sixty times as long.
+pub(crate) fn patient(until: u64) -> u64 {
+    const ABOUT_A_SECOND: u64 = 900_000_000;
+    let now = nanoseconds();
+    match until.saturating_sub(now) {
+        0..ABOUT_A_SECOND => until,
+        left => now.saturating_add(left.saturating_mul(60)),
+    }
+}
+
 /// The end of waiting that a timeout of synchronisation objects means: a negative one is over.
 pub(crate) fn until(timeout: i64) -> u64 {
     u64::try_from(timeout).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_of_drivers() {
+        let now = nanoseconds();
+        assert_eq!([0, now + 1_000_000].map(patient), [0, now + 1_000_000]);
+        assert!((now + 59_000_000_000..now + 61_000_000_000).contains(&patient(now + 1_000_000_000)));
+        assert_eq!(patient(u64::MAX), u64::MAX);
+    }
+
+    /// Looks become shorter when they are in vain, stop, and begin again.
+    #[test]
+    fn patience() {
+        let patience = Patience::default();
+        let mut looked = Vec::new();
+        for _ in 0..100 {
+            let start = nanoseconds();
+            assert_eq!(patience.look(u64::MAX, || None::<()>), None);
+            looked.push(nanoseconds() - start >= 1000);
+        }
+        assert!(looked[0] && looked[4]);
+        let later = looked[8..].iter().filter(|looked| **looked).count();
+        assert!((2..20).contains(&later), "{looked:?}");
+        let mut looks = 0;
+        let mut third = || {
+            looks += 1;
+            (looks % 3 == 0).then_some(())
+        };
+        while patience.look(u64::MAX, &mut third).is_none() {}
+        assert_eq!(patience.now(), LOOKS);
+        assert_eq!(patience.look(0, || Some(3)), Some(3));
+    }
 }

@@ -1,12 +1,12 @@
 //! Rings: each runs its submissions one after the other, on a thread of its own.
 
 use crate::Card;
-use crate::fence::{Bell, Fence, lock};
+use crate::fence::{Bell, Fence, Patience, lock};
 use crate::memory::{AddressSpace, Buffers};
 use crate::processor::{Processor, Stop};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// A context of a driver.
@@ -64,6 +64,9 @@ pub(crate) struct Ring {
     context: Arc<Context>,
     queue: Mutex<Queue>,
     filled: Condvar,
+    /// How many submissions there have been.
+    arrived: AtomicU64,
+    patience: Patience,
 }
 
 /// What a ring's thread works with.
@@ -79,7 +82,15 @@ impl Ring {
     /// A ring without submissions.
     pub fn new(context: Arc<Context>, graphics: bool, number: u32) -> Ring {
         let name = format!("{} ring {number}", if graphics { "graphics" } else { "compute" });
-        Ring { name, graphics, context, queue: Mutex::default(), filled: Condvar::new() }
+        Ring {
+            name,
+            graphics,
+            context,
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            arrived: AtomicU64::new(0),
+            patience: Patience::default(),
+        }
     }
 
     /// Adds a submission; gives its number and its fence.
@@ -98,6 +109,7 @@ impl Ring {
         }
         queue.fences.push_back((number, fence.clone()));
         queue.jobs.push_back((number, job, fence.clone()));
+        self.arrived.store(number, Ordering::Release);
         drop(queue);
         self.filled.notify_one();
         Ok((number, fence))
@@ -163,6 +175,12 @@ impl Ring {
 
     /// The next submission; `None`: the ring is closed, and there are no more.
     fn next(&self) -> Option<(u64, Job, Fence)> {
+        let seen = self.arrived.load(Ordering::Acquire);
+        if lock(&self.queue).jobs.is_empty() {
+            // Programs that wait for one submission send the next one soon.
+            let has_come = || (self.arrived.load(Ordering::Acquire) != seen).then_some(());
+            self.patience.look(u64::MAX, has_come);
+        }
         let mut queue = lock(&self.queue);
         loop {
             if let Some(job) = queue.jobs.pop_front() {

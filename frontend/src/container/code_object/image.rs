@@ -16,8 +16,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use warpjit_ir::Meter;
 
-use super::{ContainerError, Elf, error, number_at, unsupported, wrap};
-use crate::container::{Wanted, limits};
+use super::{Elf, error, number_at, unsupported, wrap};
+use crate::container::limits;
+use crate::container::selection::Selection;
+use crate::error::ContainerError;
 use crate::gcn::map::CODE_ADDRESS;
 
 /// Variables begin on a page of their own.
@@ -73,7 +75,7 @@ impl Image {
     pub(super) fn new(
         bytes: &[u8],
         header: &Elf,
-        wanted: Wanted<'_>,
+        selection: Selection<'_>,
         meter: &Meter,
     ) -> Result<Image, ContainerError> {
         let linked = header.e_type(Little) != ET_REL;
@@ -84,7 +86,7 @@ impl Image {
             parts: Vec::new(),
             linked,
             sections: Vec::new(),
-            listed: wanted == Wanted::Listing,
+            listed: selection == Selection::Listing,
         };
         if linked {
             image.load_segments(bytes, header, meter)?;

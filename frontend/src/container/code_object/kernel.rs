@@ -2,7 +2,8 @@
 //! version 2 and of Mesa (docs/hardware/gcn.md section 6.1).
 
 use super::{File, Symbol, error, number_at, unsupported};
-use crate::container::{ContainerError, limits};
+use crate::container::limits;
+use crate::error::ContainerError;
 
 /// Bytes of a kernel descriptor.
 const DESCRIPTOR_BYTES: usize = 64;

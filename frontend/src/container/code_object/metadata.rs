@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser};
 
 use super::{ArgKind, KernelArg, error};
-use crate::container::{ContainerError, limits};
+use crate::container::limits;
+use crate::error::ContainerError;
 
 /// Deepest nesting; metadata has five levels.
 const MOST_DEPTH: usize = 16;

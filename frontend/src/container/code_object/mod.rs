@@ -24,7 +24,9 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, 
 use object::{Endianness, read};
 use warpjit_ir::Meter;
 
-use super::{ContainerError, NameLengths, Wanted, check_overlaps, limits};
+use super::limits::{self, NameLengths, check_overlaps};
+use super::selection::Selection;
+use crate::error::ContainerError;
 use crate::gcn::chip::Chip;
 use crate::isa::Isa;
 use crate::module::{ArgKind, CodeObject, Kernel, KernelArg, Module};
@@ -132,7 +134,7 @@ struct Symbol<'data> {
 }
 
 /// Takes a code object apart.
-pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], selection: Selection<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     if bytes.get(4) != Some(&object::elf::ELFCLASS64.0) || bytes.get(5) != Some(&object::elf::ELFDATA2LSB.0) {
         return error(4, "not a 64-bit little-endian ELF file, or cut within its header");
     }
@@ -152,7 +154,7 @@ pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, C
         return unsupported(16, "a code object that is neither a shared object nor what a compiler leaves");
     }
     check_parts(bytes, header)?;
-    let image = Image::new(bytes, header, wanted, meter)?;
+    let image = Image::new(bytes, header, selection, meter)?;
     let symbols = symbols(bytes, header, &image, meter)?;
     let all: Arc<[u8]> = image.bytes.into();
     let file = File {

@@ -14,7 +14,9 @@ use warpjit_ir::Meter;
 use super::link::Places;
 use super::{Cubin, Section, constant_bank, error};
 use crate::Isa;
-use crate::container::{ContainerError, NameLengths, Wanted};
+use crate::container::limits::NameLengths;
+use crate::container::selection::Selection;
+use crate::error::ContainerError;
 use crate::fermi::map::{GLOBAL_ADDRESS, GLOBAL_BYTES};
 use crate::module::{ConstPart, Global, GlobalMemory, Module};
 
@@ -84,14 +86,14 @@ impl Patch<'_> {
 /// Places variables, applies relocations.
 pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
     cubin: &Cubin<'_, '_, Elf>,
-    wanted: Wanted<'_>,
+    selection: Selection<'_>,
     mut names: NameLengths,
     module: &mut Module,
 ) -> Result<(), ContainerError> {
     let Cubin { file, sections, target, meter } = cubin;
     let fermi = target.isa == Isa::Fermi;
     let places = if fermi { place(&sections.list, module, meter)? } else { HashMap::new() };
-    let mut linked = if fermi { cubin.link(wanted, module)? } else { Vec::new() };
+    let mut linked = if fermi { cubin.link(selection, module)? } else { Vec::new() };
     // The kernels that have a section of code, as places in `linked`, and where; and the kernels of a name.
     let mut placed: HashMap<usize, Vec<(usize, u64)>> = HashMap::new();
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();

@@ -10,7 +10,9 @@ use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 
 use super::{Cubin, Section, constant_bank};
-use crate::container::{ContainerError, Wanted, limits};
+use crate::container::limits;
+use crate::container::selection::Selection;
+use crate::error::ContainerError;
 use crate::module::{Kernel, Module};
 
 /// Multiple of bytes that functions are placed at: GK104 wants its scheduling hints there.
@@ -64,7 +66,7 @@ impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
     /// Puts behind the code of each kernel that is wanted what it reaches.
     pub(super) fn link(
         &self,
-        wanted: Wanted<'_>,
+        selection: Selection<'_>,
         module: &mut Module,
     ) -> Result<Vec<Linked>, ContainerError> {
         // Many kernels with the same functions are no way to fill memory.
@@ -74,8 +76,8 @@ impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
         // The first section of a name is the kernel's that is found by it.
         let mut texts: HashMap<&str, usize> = HashMap::new();
         own.for_each(|(name, index)| _ = texts.entry(name).or_insert(index));
-        let several = wanted == Wanted::Kernel(None) && module.kernels.len() > 1;
-        let is_wanted = |kernel: &Kernel| !several && wanted.wants(&kernel.name);
+        let several = selection == Selection::Kernel(None) && module.kernels.len() > 1;
+        let is_wanted = |kernel: &Kernel| !several && selection.selects(&kernel.name);
         for (number, kernel) in module.kernels.iter_mut().enumerate().filter(|(_, kernel)| is_wanted(kernel))
         {
             let own = texts.get(kernel.name.as_str()).copied();

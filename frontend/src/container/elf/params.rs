@@ -5,7 +5,7 @@
 //! bits of 0x0a (Fermi, c0[]). This is what cubins of CUDA 3 have.
 
 use super::{Section, Sections, Target, constant_bank, error};
-use crate::container::ContainerError;
+use crate::error::ContainerError;
 use crate::module::{Kernel, Param, ParamLayout};
 
 /// The format with bytes behind it.

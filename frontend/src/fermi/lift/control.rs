@@ -21,7 +21,7 @@ use super::topics::texture;
 use super::topics::video;
 use crate::fermi::abi::BANKS;
 use crate::fermi::modifier::Breakpoint;
-use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
+use crate::fermi::{Inst, Op, Operand, TRUE_PRED, Topic};
 
 /// Emits one instruction, and what its modifiers do behind it.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -36,7 +36,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     if inst.srcs().iter().any(|src| no_space(src.operand)) {
         e.fault(GuestFault::Illegal);
     } else if stage::stores(inst)
-        && let Some(alive) = e.own.program.plan.and_then(|plan| e.alive(plan))
+        && let Some(alive) = e.own.family.program.plan.and_then(|plan| e.alive(plan))
     {
         // Helpers and discarded lanes store nothing.
         e.guard = Some(e.narrowed(alive));
@@ -59,7 +59,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 
 /// Continues after an instruction that no lane executes.
 fn go_on(e: &mut Emit<'_>, inst: &Inst) {
-    if let Some(next) = e.own.program.blocks.at(inst.next_pc()) {
+    if let Some(next) = e.own.family.program.blocks.at(inst.next_pc()) {
         e.terminate(Terminator::Jump(next.into()));
     }
 }
@@ -72,69 +72,28 @@ fn both(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
 }
 
 fn body(e: &mut Emit<'_>, inst: &Inst) {
+    match inst.op.topic() {
+        Topic::Float => float::inst(e, inst),
+        Topic::Double => double::inst(e, inst),
+        Topic::Int => int::inst(e, inst),
+        Topic::Convert => convert::inst(e, inst),
+        Topic::Special => special::inst(e, inst),
+        Topic::Lanes => lanes::inst(e, inst),
+        Topic::Video => video::inst(e, inst),
+        Topic::Memory => memory::inst(e, inst),
+        Topic::Atomic => atomic::inst(e, inst),
+        Topic::Barrier => barrier::inst(e, inst),
+        Topic::Stage => stage::inst(e, inst),
+        Topic::Texture => texture::inst(e, inst),
+        Topic::Surface => surface::inst(e, inst),
+        Topic::SurfaceAddress => surface_address::inst(e, inst),
+        Topic::Control => control(e, inst),
+        Topic::Unknown => e.fault(GuestFault::Illegal),
+    }
+}
+
+fn control(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
-        Op::FMinMax
-        | Op::FSet
-        | Op::FSetP
-        | Op::FFma
-        | Op::FSlct
-        | Op::FAdd
-        | Op::FMul
-        | Op::PreSin
-        | Op::PreEx2
-        | Op::Cos
-        | Op::Sin
-        | Op::Ex2
-        | Op::Lg2
-        | Op::Rcp
-        | Op::Rsqrt
-        | Op::Rcp64h
-        | Op::Rsqrt64h => float::inst(e, inst),
-        Op::DMinMax | Op::DSet | Op::DSetP | Op::DFma | Op::DAdd | Op::DMul => double::inst(e, inst),
-        Op::IMadTyped
-        | Op::IMinMax
-        | Op::ISet
-        | Op::ISetP
-        | Op::IMad
-        | Op::Ins
-        | Op::ISlct
-        | Op::Sad
-        | Op::IScAdd
-        | Op::IAdd
-        | Op::IMul
-        | Op::Shr
-        | Op::Shl
-        | Op::Logic
-        | Op::Ext
-        | Op::BFind
-        | Op::Popc
-        | Op::Prmt => int::inst(e, inst),
-        Op::CSet
-        | Op::CSetP
-        | Op::PSet
-        | Op::PSetP
-        | Op::Selp
-        | Op::Mov
-        | Op::MovFromSreg
-        | Op::MovFromFlags
-        | Op::MovToFlags
-        | Op::Lepc => special::inst(e, inst),
-        Op::Cvt => convert::inst(e, inst),
-        Op::Vote | Op::Shfl | Op::QuadOp => lanes::inst(e, inst),
-        Op::VAdd
-        | Op::VAvg
-        | Op::VMin
-        | Op::VMax
-        | Op::VAbsDiff
-        | Op::VSet
-        | Op::VSetP
-        | Op::VShr
-        | Op::VShl
-        | Op::VMad
-        | Op::VSel => video::inst(e, inst),
-        Op::Ld | Op::Ldu | Op::St | Op::LdConst | Op::LdLdu => memory::inst(e, inst),
-        Op::Red | Op::Atom | Op::LdLock | Op::StUnlock => atomic::inst(e, inst),
-        Op::Bar => barrier::inst(e, inst),
         // Order of memory is the host's, which is stronger; caches are not there; events only count.
         Op::Nop | Op::PmEvent | Op::Membar | Op::Cctl | Op::TexBar | Op::Sched => {}
         Op::Bra => branch(e, inst),
@@ -167,19 +126,8 @@ fn body(e: &mut Emit<'_>, inst: &Inst) {
                 e.fault(GuestFault::Trap);
             }
         }
-        Op::Interp | Op::LdVertex | Op::LdAttr | Op::StAttr | Op::Al2p | Op::PixInfo | Op::Out => {
-            stage::inst(e, inst);
-        }
         Op::Discard => discard(e, inst),
-        Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad => {
-            texture::inst(e, inst);
-        }
-        Op::SuLdB | Op::SuStB | Op::SuStP | Op::SuLea | Op::SuRedP | Op::SuLdGB | Op::SuStGB | Op::SuStGP => {
-            surface::inst(e, inst);
-        }
-        Op::SuClamp | Op::SuBfm | Op::SuEau | Op::IMadSd => surface_address::inst(e, inst),
-        // What nobody knows the meaning of; what trap handlers use.
-        Op::BarRead | Op::SuQ | Op::TexCsaa | Op::Rtt => e.fault(GuestFault::Illegal),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -196,7 +144,7 @@ fn leave(e: &mut Emit<'_>, inst: &Inst, kind: LeaveKind) {
 
 /// The fragments are not written; their lanes go on as helpers.
 fn discard(e: &mut Emit<'_>, inst: &Inst) {
-    let Some(plan) = e.own.program.plan else { return e.fault(GuestFault::Illegal) };
+    let Some(plan) = e.own.family.program.plan else { return e.fault(GuestFault::Illegal) };
     let guard = e.guard;
     e.guard = both(e, inst);
     e.discard(plan);
@@ -204,7 +152,7 @@ fn discard(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {
-    inst.target_pc().and_then(|pc| e.own.program.blocks.at(pc))
+    inst.target_pc().and_then(|pc| e.own.family.program.blocks.at(pc))
 }
 
 /// Pushes an entry. Where its target stands in constant memory, the entry's is a block that goes there: nothing writes that memory
@@ -230,7 +178,10 @@ fn branch(e: &mut Emit<'_>, inst: &Inst) {
     if inst.mods.allwarp
         && let Some(holds) = cond
     {
-        if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.own.program.graph, inst, target)) {
+        if inst
+            .target_pc()
+            .is_some_and(|target| graph::skips_guarded(e.own.family.program.graph, inst, target))
+        {
             return go_on(e, inst);
         }
         // All active lanes jump, or none does.

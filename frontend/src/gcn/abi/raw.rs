@@ -108,14 +108,8 @@ fn staged(
     options: &CodeOptions,
 ) -> Result<Setup, String> {
     let users = rsrc2.stage_user_sgprs(generation);
-    let most = if generation == Generation::Gfx9 { 2 * USER_WORDS } else { USER_WORDS };
-    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", most), options)?;
-    if rsrc2.has_scratch() {
-        return Err(format!(
-            "rsrc2 {:#x} enables scratch, which programs of graphics stages do not have",
-            rsrc2.0
-        ));
-    }
+    // Up to 1.2 there are sixteen; what the hardware loads behind them comes the same way.
+    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", 2 * USER_WORDS), options)?;
     let mut setup = Setup {
         mode: rsrc1.mode(),
         vgprs: rsrc1.vgprs(),
@@ -131,6 +125,20 @@ fn staged(
         ));
     }
     load_user_data(&mut setup, users, options);
+    if rsrc2.has_scratch() {
+        let register = options.stage.as_ref().and_then(|interface| interface.scratch);
+        let register = register.ok_or_else(|| {
+            format!("rsrc2 {:#x} enables scratch, the interface has no register for its offset", rsrc2.0)
+        })?;
+        if u32::from(register) >= setup.sgprs {
+            let sgprs = setup.sgprs;
+            return Err(format!("s{register} has the offset of scratch, a wave has {sgprs} SGPRs"));
+        }
+        let ring = setup.abi.segments.len() as u8;
+        setup.abi.segments.push(scratch_ring(0));
+        setup.preload.retain(|(loaded, _)| *loaded != Register::Scalar(register));
+        setup.preload.push((Register::Scalar(register), Entry::WarpOffset(ring)));
+    }
     Ok(setup)
 }
 

@@ -67,9 +67,9 @@ impl Rsrc2 {
         self.0 >> 1 & 0x1f
     }
 
-    /// The same of a graphics stage: on 1.4 it can be twice as many, by USER_SGPR_MSB 27.
+    /// The same of a graphics stage: on 1.4 it can be twice as many, by USER_SGPR_MSB 28.
     pub(super) fn stage_user_sgprs(self, generation: Generation) -> u32 {
-        let more = if generation == Generation::Gfx9 { (self.0 >> 27 & 1) << 5 } else { 0 };
+        let more = if generation == Generation::Gfx9 { (self.0 >> 28 & 1) << 5 } else { 0 };
         self.user_sgprs() | more
     }
 

@@ -89,9 +89,6 @@ impl Image {
         };
         let several = matches!(ty, MSAA | MSAA_ARRAY);
         let samples = if several { 1 << field(3, 16, 4).min(4) } else { 1 };
-        if samples > 1 && nine {
-            return Err("the image has several samples a texel");
-        }
         if generation >= Generation::Gfx8 && !short && field(6, 21, 1) != 0 {
             return Err("the image is compressed");
         }
@@ -140,7 +137,7 @@ impl Image {
             tiling: field(3, 20, 5),
             pow2_pad: !nine && field(3, 25, 1) != 0,
             pitch,
-            levels: if nine { field(5, 28, 4).max(last_level) + 1 } else { last_level + 1 },
+            levels: if nine && !several { field(5, 28, 4).max(last_level) + 1 } else { last_level + 1 },
             samples,
             border_swizzle: if nine { field(4, 29, 3) } else { 0 },
         }))
@@ -250,6 +247,8 @@ pub(crate) fn layout(image: &Image, chip: Chip, given: &TextureTables) -> Result
             pitch: image.pitch,
             levels: image.levels,
             gb_addr_config: given.address_config.unwrap_or(tables.gb_addr_config),
+            samples: image.samples,
+            sample: 0,
         }));
     }
     let mut tables = *tables;

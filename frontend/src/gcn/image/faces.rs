@@ -1,4 +1,4 @@
-//! Quads that lie on several faces of a cube.
+//! Derivatives of cube coordinates where the lanes of a quad are on different faces: the places of all lanes are moved to one face.
 
 /// Places on faces, 0 to 1, as places on the first one's face, which reaches beyond its edges there: a quad that crosses an edge
 /// has the changes that the direction has. Documents do not say what hardware does; pictures show no seams.

@@ -16,7 +16,7 @@ mod op;
 use warpjit_ir::interp::atomic_result;
 use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, TextureTables};
 use warpjit_texture::format::{Number, Packing};
-use warpjit_texture::layout::gcn::Surface;
+use warpjit_texture::layout::{gcn::Surface, gfx9};
 use warpjit_texture::sample::{self, Coordinates, CubeCoordinates, Detail, Gather, Lod, Prepared};
 use warpjit_texture::{Error, Format, Layout, Memory, Texel, View};
 
@@ -332,6 +332,11 @@ impl Unit<'_> {
             (_, samples) if address.sample >= samples => return Ok([0; 4]),
             (Layout::Gcn(surface), _) => {
                 let layout = Layout::Gcn(Surface { sample: address.sample, ..*surface });
+                of_sample = View { layout, ..self.view.clone() };
+                &of_sample
+            }
+            (Layout::Gfx9(surface), _) => {
+                let layout = Layout::Gfx9(gfx9::Surface { sample: address.sample, ..*surface });
                 of_sample = View { layout, ..self.view.clone() };
                 &of_sample
             }

@@ -5,7 +5,7 @@ use warpjit_ir::{BarrierSpec, Block, GuestFault, IntCC, LeaveKind, Scalar, Termi
 use super::analysis::effects::fork_condition;
 use super::analysis::graph::{Node, fork_works};
 use super::analysis::statics::address_behind;
-use super::analysis::views::LANE;
+use super::analysis::view::LANE;
 use super::emit::Emit;
 use super::lifter::Lifter;
 use super::slots::{EXEC, VCC};
@@ -87,7 +87,7 @@ pub(super) fn nothing(inst: &Inst) -> bool {
 }
 
 fn end(l: &mut Lifter<'_, '_>) {
-    if l.e.options.observed {
+    if l.e.own.options.observed {
         l.show_registers();
     }
     let pc = l.e.b.pc;
@@ -125,7 +125,7 @@ fn any(e: &mut Emit<'_>, code: u8) -> Value {
     if let Some(known) = e.known_any(code) {
         return known;
     }
-    if e.views.get(code) & LANE == 0 {
+    if e.own.views.get(code) & LANE == 0 {
         let (low, high) = (e.scalar(code), e.scalar(code | 1));
         let both = e.b.ior(low, high);
         let zero = e.b.i32(0);
@@ -140,7 +140,7 @@ fn any(e: &mut Emit<'_>, code: u8) -> Value {
 
 /// The guest address behind an instruction goes to its destination.
 fn set_return_address(l: &mut Lifter<'_, '_>, inst: &Inst) {
-    let next = address_behind(inst, l.e.code);
+    let next = address_behind(inst, l.e.own.code);
     let next = l.e.b.i64(next);
     l.e.set_dst64(inst, next);
 }
@@ -165,7 +165,7 @@ fn go_to(l: &mut Lifter<'_, '_>, node: &Node, address: Value) {
             let next = l.e.b.pc;
             let next = l.e.b.func.add_block(next);
             let address = l.e.get(kept);
-            let place = l.e.code.address(target);
+            let place = l.e.own.code.address(target);
             let place = l.e.b.i64(place);
             let cond = l.e.b.icmp(IntCC::Eq, address, place);
             l.e.end_block(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
@@ -187,14 +187,14 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     // No position is above 32 bits, and the fault tells the address.
     let (zero, high) = (e.b.i32(0), e.high(address));
     let low_address = e.b.icmp(IntCC::Eq, high, zero);
-    let tag = e.core.b.i64(NO_POSITION);
+    let tag = e.b.i64(NO_POSITION);
     let tagged = e.b.ior(address, tag);
     let mut target = e.b.select(low_address, tagged, address);
-    for (position, start, bytes) in e.code.windows() {
-        let (start, bytes) = (e.core.b.i64(start), e.core.b.i64(bytes.into()));
+    for (position, start, bytes) in e.own.code.windows() {
+        let (start, bytes) = (e.b.i64(start), e.b.i64(bytes.into()));
         let offset = e.b.isub(address, start);
         let inside = e.b.icmp(IntCC::Ult, offset, bytes);
-        let first = e.core.b.i64(position.into());
+        let first = e.b.i64(position.into());
         let place = e.b.iadd(offset, first);
         target = e.b.select(inside, place, target);
     }
@@ -217,10 +217,10 @@ fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
     let bits = e.cross(&[passes, failures], |e, args| args.iter().map(|&mask| e.b.ballot(mask)).collect());
     let (pass_bits, fail_bits) = (bits[0], bits[1]);
     let target = match target_constant {
-        Some(target) => e.core.b.i64(e.code.address(target as u32)),
+        Some(target) => e.b.i64(e.own.code.address(target as u32)),
         None => e.src64(inst, 1),
     };
-    let next_address = e.core.b.i64(address_behind(inst, e.code));
+    let next_address = e.b.i64(address_behind(inst, e.own.code));
     let zero = e.b.i64(0);
     let no_failure = e.b.icmp(IntCC::Eq, fail_bits, zero);
     let some_failure = e.b.inot(no_failure);
@@ -279,7 +279,7 @@ fn join(l: &mut Lifter<'_, '_>, inst: &Inst) {
     let saved = e.and_const(saved, 7);
     let done = e.b.icmp(IntCC::Eq, csp, saved);
     let kept = e.keep(done, 4);
-    let pop = e.core.b.func.add_block(e.b.pc);
+    let pop = e.b.func.add_block(e.b.pc);
     let next = l.edge(next);
     let cond = l.e.get(kept);
     l.e.end_block(Terminator::Branch { cond, taken: next.into(), next: pop.into() });

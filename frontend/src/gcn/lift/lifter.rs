@@ -11,9 +11,10 @@ use super::analysis::hwreg;
 use super::analysis::ordered;
 use super::analysis::stage::Places;
 use super::analysis::statics::MODE_SKIP;
-use super::analysis::views::{Analysis, HI, LANE, LO, Views};
+use super::analysis::view::{HI, LANE, LO, Views};
+use super::analysis::views::Analysis;
 use super::control;
-use super::emit::Emit;
+use super::emit::{Emit, Own};
 use super::options::{Entry, Options, Register};
 use super::slots::{EXEC, SGPRS, Slots, VCC};
 use crate::code::Code;
@@ -61,17 +62,17 @@ pub(super) fn lift(
         // Views are settled only where an indirect jump is known to go.
         func.block_at.retain(|&pc, _| graph.is_indirect_target(pc));
     }
-    let mut lifter =
-        Lifter { e: Emit::new(func, &mut slots, code, options, prologue), graph, analysis, blocks: &blocks };
-    lifter.e.scratch_instructions = graph.scratch_instructions;
-    lifter.e.places = places;
-    lifter.e.behind_stores = ordered::behind_stores(graph);
+    let own = Own::new(&mut slots, code, options);
+    let mut lifter = Lifter { e: Emit::new(func, prologue, own), graph, analysis, blocks: &blocks };
+    lifter.e.own.scratch_instructions = graph.scratch_instructions;
+    lifter.e.own.places = places;
+    lifter.e.own.behind_stores = ordered::behind_stores(graph);
     lifter.prologue(options);
     let mut held = 0;
     for (start, node) in graph.nodes() {
         meter.step(1 + node.insts.len())?;
         lifter.block(start, node);
-        let bytes = lifter.e.core.b.func.bytes();
+        let bytes = lifter.e.b.func.bytes();
         meter.hold(bytes - held)?;
         held = bytes;
     }
@@ -123,14 +124,14 @@ impl Lifter<'_, '_> {
                 Entry::Builtin(_) | Entry::WarpOffset(_) => continue,
             };
             let slot = match register {
-                Register::Scalar(code) => e.slots.scalar(e.core.b.func, code),
-                Register::Vgpr(number) => e.slots.vgpr(e.core.b.func, number),
+                Register::Scalar(code) => e.own.slots.scalar(e.b.func, code),
+                Register::Vgpr(number) => e.own.slots.vgpr(e.b.func, number),
             };
             e.put(slot, value);
         }
         let mode = e.b.i32(options.mode);
         e.set_mode_bits(mode);
-        match e.places {
+        match e.own.places {
             Some(places) => e.enter_stage(places),
             None => {
                 let (low, high) = (e.builtin(Builtin::Launched(0)), e.builtin(Builtin::Launched(1)));
@@ -146,9 +147,9 @@ impl Lifter<'_, '_> {
     fn block(&mut self, start: u32, node: &Node) {
         let Some(&block) = self.blocks.get(&start) else { return };
         self.e.start(block);
-        self.e.views = self.analysis.entry(start);
+        self.e.own.views = self.analysis.entry(start);
         if let Some(statics) = self.graph.statics(start) {
-            self.e.statics = statics.clone();
+            self.e.own.statics = statics.clone();
         }
         let live = self.analysis.live_behind(node);
         let mut pc = start;
@@ -156,17 +157,17 @@ impl Lifter<'_, '_> {
             pc = inst.pc as u32;
             self.e.at(pc);
             self.e.count();
-            self.e.live_after = live.views;
-            self.e.scc_live = live.scc;
-            self.e.in_lanes = self.analysis.in_lanes(inst);
+            self.e.own.live_after = live.views;
+            self.e.own.scc_live = live.scc;
+            self.e.own.in_lanes = self.analysis.in_lanes(inst);
             if self.analysis.plain {
-                self.e.statics.forget_masks();
+                self.e.own.statics.forget_masks();
             }
             self.inst(node, inst);
             if self.e.is_done() {
                 return;
             }
-            self.e.statics.step(inst, self.e.code);
+            self.e.own.statics.step(inst, self.e.own.code);
             pc = inst.next_pc() as u32;
         }
         self.e.at(pc);
@@ -183,9 +184,9 @@ impl Lifter<'_, '_> {
         }
         self.prepare(inst);
         let skipped = hwreg::is_skipped(inst);
-        match self.e.statics.mode_bit(MODE_SKIP) {
+        match self.e.own.statics.mode_bit(MODE_SKIP) {
             Some(false) => {}
-            Some(true) if skipped => return self.e.dpp = None,
+            Some(true) if skipped => return self.e.own.dpp = None,
             None if skipped => return self.maybe_skipped(inst),
             _ => {}
         }
@@ -195,7 +196,7 @@ impl Lifter<'_, '_> {
                 self.e.end_block(Terminator::Fault(GuestFault::Illegal));
             }
         }
-        self.e.dpp = None;
+        self.e.own.dpp = None;
     }
 
     /// Emits a vector instruction where only MODE, at run time, says whether vector instructions are skipped.
@@ -210,7 +211,7 @@ impl Lifter<'_, '_> {
         e.end_block(Terminator::Branch { cond, taken: behind.into(), next: run.into() });
         e.start(run);
         // Both ways have to leave the same views.
-        let views = e.views;
+        let views = e.own.views;
         if !topic(e, inst) && !control::nothing(inst) {
             e.end_block(Terminator::Fault(GuestFault::Illegal));
         } else {
@@ -220,19 +221,19 @@ impl Lifter<'_, '_> {
             self.e.end_block(Terminator::Jump(behind.into()));
         }
         let e = &mut self.e;
-        e.views = views;
-        e.dpp = None;
+        e.own.views = views;
+        e.own.dpp = None;
         e.start(behind);
     }
 
     /// Does before an instruction what needs other lanes.
     fn prepare(&mut self, inst: &Inst) {
-        let fx = Effects::of(inst, self.e.in_lanes);
+        let fx = Effects::of(inst, self.e.own.in_lanes);
         let reads_flag = |flag: Operand| {
             inst.srcs().iter().any(|src| src.operand == flag)
                 || super::analysis::hwreg::reads_flag(inst, flag)
         };
-        self.e.zero_flags = [None; 2];
+        self.e.own.zero_flags = [None; 2];
         for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {
             if reads_flag(flag) {
                 let mask = self.e.lanes(code);
@@ -240,7 +241,7 @@ impl Lifter<'_, '_> {
                 let none = self.e.b.inot(any);
                 let slot = self.e.temp(self.e.b.func.ty(none), 9 + which);
                 self.e.put(slot, none);
-                self.e.zero_flags[which] = Some(slot);
+                self.e.own.zero_flags[which] = Some(slot);
             }
         }
         for &(pair, view) in &fx.reads {
@@ -257,7 +258,7 @@ impl Lifter<'_, '_> {
                 HI => LO,
                 _ => continue,
             };
-            if self.e.live_after.get(pair) & (other | LANE) != 0 || pair == EXEC {
+            if self.e.own.live_after.get(pair) & (other | LANE) != 0 || pair == EXEC {
                 self.e.need_scalar(if other == LO { pair } else { pair + 1 });
             }
         }
@@ -288,7 +289,7 @@ impl Lifter<'_, '_> {
     }
 
     fn missing(&self, wanted: &Views) -> impl Iterator<Item = (u8, u8)> + use<> {
-        let views = self.e.views;
+        let views = self.e.own.views;
         wanted
             .iter()
             .filter(move |&(code, wanted)| {
@@ -312,14 +313,14 @@ impl Lifter<'_, '_> {
 
     /// Emits `body` into `block`, then restores the state and continues in the current block.
     fn aside(&mut self, block: Block, body: impl FnOnce(&mut Self)) {
-        let (here, views) = (self.e.b.block, self.e.views);
+        let (here, views) = (self.e.b.block, self.e.own.views);
         let lanes = self.e.take_lanes();
         let state = self.e.suspend();
         self.e.start(block);
         body(self);
         self.e.resume(here, state);
         self.e.give_lanes(lanes);
-        self.e.views = views;
+        self.e.own.views = views;
     }
 
     /// Converts a pair to the views `view`, if its valid views allow it.
@@ -329,7 +330,7 @@ impl Lifter<'_, '_> {
                 self.e.need_scalar(code);
             }
         }
-        if view & LANE != 0 && self.e.views.get(code) & (LO | HI) == LO | HI {
+        if view & LANE != 0 && self.e.own.views.get(code) & (LO | HI) == LO | HI {
             self.e.lanes(code);
         }
     }
@@ -361,7 +362,7 @@ impl Lifter<'_, '_> {
 
     /// Makes numbers of all masks that can be looked at when the wave ends.
     pub(super) fn show_registers(&mut self) {
-        let live = self.e.live_after;
+        let live = self.e.own.live_after;
         for (code, live) in live.iter() {
             self.convert(code, live & (LO | HI));
         }

@@ -1,7 +1,7 @@
 //! Encoding rows of vector compares. They come in families of sixteen (floats) or eight (integers) with consecutive opcodes.
 
 use super::__;
-use crate::gcn::Op::{self, *};
+use crate::gcn::op::Op::{self, *};
 
 /// A family: how many, the first operation, its numbers, the text. The operations and numbers that follow are the
 /// next ones.

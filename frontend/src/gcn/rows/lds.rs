@@ -1,7 +1,7 @@
 //! Encoding rows of LDS and GDS operations.
 
 use super::{__, Line};
-use crate::gcn::Op::*;
+use crate::gcn::op::Op::*;
 
 /// All of them.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! Encoding rows of vector memory operations.
 
 use super::{__, Line};
-use crate::gcn::Op::*;
+use crate::gcn::op::Op::*;
 
 /// Flat, global and scratch.
 #[rustfmt::skip]

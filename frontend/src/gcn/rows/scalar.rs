@@ -1,7 +1,7 @@
 //! Encoding rows of scalar operations.
 
 use super::{__, Line};
-use crate::gcn::Op::*;
+use crate::gcn::op::Op::*;
 
 /// Two sources.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! Encoding rows of scalar memory operations.
 
 use super::{__, Line};
-use crate::gcn::Op::*;
+use crate::gcn::op::Op::*;
 
 /// Loads, stores and atomics through the scalar cache.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! Encoding rows of vector operations except compares.
 
 use super::{__, Line};
-use crate::gcn::Op::*;
+use crate::gcn::op::Op::*;
 
 /// Two sources.
 #[rustfmt::skip]

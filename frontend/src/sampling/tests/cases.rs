@@ -153,7 +153,14 @@ fn layout(random: &mut Random, kind: Kind, size: [u32; 3], bytes: u8, levels: u3
         4 => {
             let swizzle = random.of(&[0, 1, 2, 5, 6, 8, 9, 10, 16, 17, 21, 22, 24, 25, 26, 27]);
             let pitch = if levels > 1 { 2048 } else { size[0].next_multiple_of(256) };
-            Layout::Gfx9(gfx9::Surface { swizzle, pitch, levels, gb_addr_config: 0x2a11_4042 })
+            Layout::Gfx9(gfx9::Surface {
+                swizzle,
+                pitch,
+                levels,
+                gb_addr_config: 0x2a11_4042,
+                samples: 1,
+                sample: 0,
+            })
         }
         _ => {
             let pitch = (u64::from(size[0]) * u64::from(bytes)).next_multiple_of(32);

@@ -8,8 +8,8 @@ use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 use super::generated;
 use super::request::{Family, Level, Operation, Request};
 use super::{
-    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, RESULTS, SAMPLE, WORDS, cube, descriptor,
-    query, samples,
+    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, RESULTS, SAMPLE, WORDS, cube,
+    descriptor, query, samples,
 };
 
 /// Texture instructions of Tesla.

@@ -13,7 +13,7 @@ use super::topics::special;
 use super::topics::stage;
 use super::topics::texture;
 use crate::simt::Blocks;
-use crate::tesla::{End, Inst, Op, Operand};
+use crate::tesla::{End, Inst, Op, Operand, Topic};
 
 /// Emits one instruction, and what its modifiers do behind it.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
@@ -57,58 +57,25 @@ fn leave(e: &mut Emit<'_>, kind: LeaveKind, cond: Option<Value>, next: Block) {
 }
 
 fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
+    match inst.op.topic() {
+        Topic::Int => int::inst(e, inst),
+        Topic::Float => float::inst(e, inst),
+        Topic::Convert => convert::inst(e, inst),
+        Topic::Memory => memory::inst(e, inst),
+        Topic::Atomic => atomic::inst(e, inst),
+        Topic::Special => special::inst(e, inst),
+        Topic::Stage => stage::inst(e, inst),
+        Topic::Texture => texture::inst(e, inst),
+        Topic::Control => control(e, inst, blocks),
+        Topic::Unknown => e.fault(GuestFault::Illegal),
+    }
+}
+
+fn control(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
     let target = inst.target_pc().and_then(|pc| blocks.at(pc));
     let next = || blocks.behind(inst.next_pc());
     let guard = e.guard;
     match inst.op {
-        Op::IAdd
-        | Op::ISet
-        | Op::IMax
-        | Op::IMin
-        | Op::Shl
-        | Op::Shr
-        | Op::IMul16
-        | Op::IMul24
-        | Op::Sad
-        | Op::IMad16
-        | Op::IMad24
-        | Op::Logic => int::inst(e, inst),
-        Op::Cvt => convert::inst(e, inst),
-        Op::FAdd
-        | Op::FMul
-        | Op::FMad
-        | Op::FSet
-        | Op::FMax
-        | Op::FMin
-        | Op::Slct
-        | Op::DAdd
-        | Op::DMul
-        | Op::DFma
-        | Op::DMin
-        | Op::DMax
-        | Op::DSet
-        | Op::Rcp
-        | Op::Rsqrt
-        | Op::Lg2
-        | Op::Sin
-        | Op::Cos
-        | Op::Ex2
-        | Op::PreSin
-        | Op::PreEx2 => float::inst(e, inst),
-        Op::Mov | Op::LdConst | Op::LdShared | Op::LdLocal | Op::LdGlobal | Op::StLocal | Op::StGlobal => {
-            memory::inst(e, inst);
-        }
-        Op::Red | Op::Atom if atomic::traps(inst) => e.fault(GuestFault::Trap),
-        Op::StShared if !inst.mods.unlock => memory::inst(e, inst),
-        Op::StShared | Op::LdLock | Op::Red | Op::Atom => atomic::inst(e, inst),
-        Op::MovFromCreg
-        | Op::MovFromAreg
-        | Op::MovFromSreg
-        | Op::MovToCreg
-        | Op::ShlToAreg
-        | Op::AddAreg
-        | Op::Vote
-        | Op::QuadOp => special::inst(e, inst),
         // A breakpoint stops only for a debugger, an event only counts.
         Op::Nop | Op::PmEvent | Op::Brkpt => {}
         Op::Bra => match (target, guard) {
@@ -136,17 +103,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
         Op::QuadPop => e.terminate(Terminator::QuadPop { next: next() }),
         Op::Bar => barrier(e, inst, next()),
         Op::Trap => e.fault(GuestFault::Trap),
-        Op::LdAttr | Op::StOut | Op::Interp | Op::Emit | Op::Restart | Op::Discard => stage::inst(e, inst),
-        Op::TexAuto
-        | Op::TexFetch
-        | Op::TexBias
-        | Op::TexLod
-        | Op::TexSize
-        | Op::TexPrep
-        | Op::TexQueryLod
-        | Op::TexGather => texture::inst(e, inst),
-        // Nobody knows what it does.
-        Op::TexCsaa => e.fault(GuestFault::Illegal),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

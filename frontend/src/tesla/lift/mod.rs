@@ -12,6 +12,7 @@
 mod analysis;
 mod control;
 mod emit;
+mod options;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -19,52 +20,14 @@ mod topics;
 
 use warpjit_ir::{Builtin, Form, Function, Meter, Stopped, Terminator};
 
-use super::{Inst, Target};
+use super::Inst;
 use crate::code::Code;
-use crate::simt::stage::{Plan, Uses};
-use crate::simt::{Carried, Graph};
+use crate::simt::{Carried, Graph, Simt};
 use emit::{Emit, Own};
 use slots::Slots;
 
-/// What the lifter has to know about a program besides its code.
-#[derive(Clone, Debug)]
-pub struct Options<'a> {
-    /// Name of the resulting function.
-    pub name: &'a str,
-    /// Chip and program type.
-    pub target: Target,
-    /// Address of the code's first byte.
-    pub base: u32,
-    /// Address of the first instruction.
-    pub entry: u32,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Const banks whose contents are fixed, as `(bank, bytes)`: the only targets of a `bra c[]` through them are
-    /// the words they hold. A `bra c[]` through any other bank may go to every instruction.
-    pub const_banks: &'a [(u8, &'a [u8])],
-    /// Inputs and outputs of a graphics stage.
-    pub(crate) plan: Option<&'a Plan>,
-    /// Where texture instructions have their arguments in local memory.
-    pub(crate) mailbox: u32,
-}
-
-impl<'a> Options<'a> {
-    /// A compute program at address 0 that needs nothing.
-    pub fn compute(name: &'a str, target: Target, registers: u32) -> Options<'a> {
-        Options { name, target, base: 0, entry: 0, registers, const_banks: &[], plan: None, mailbox: 0 }
-    }
-}
-
-/// What a program needs of its launch.
-#[derive(Debug, Default)]
-pub(crate) struct Needs {
-    /// Bytes of local memory that accesses reach at known addresses; `None`: there is no access.
-    pub(crate) local: Option<u32>,
-    /// It has texture instructions.
-    pub(crate) textures: bool,
-    /// What it uses of its stage.
-    pub(crate) uses: Uses,
-}
+pub(crate) use options::Needs;
+pub use options::Options;
 
 /// The instructions that can be reached.
 ///
@@ -106,8 +69,8 @@ pub(crate) fn lift_graph(
     let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(emit::builtin_max);
     let prologue = func.entry;
-    let own = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
-    let mut emit = Emit::new(&mut func, &mut carried, own, prologue);
+    let family = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
+    let mut emit = Emit::new(&mut func, prologue, Simt { family, carried: &mut carried });
     let first = blocks.behind(options.entry);
     match options.plan {
         Some(plan) => emit.stage_prologue(plan, first),

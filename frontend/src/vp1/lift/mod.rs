@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, Form, Function, GuestFault, Meter, Stopped, Terminator};
 
 use analysis::graph::{Graph, Step};
-use emit::Emit;
+use emit::{Emit, Own};
 
 pub use analysis::graph::{Node, Pending};
 pub use analysis::outside::{Outside, outside_of};
@@ -68,7 +68,7 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted,
     let mut held = 0;
     for (&node, &block) in &nodes {
         meter.step(1)?;
-        let mut emit = Emit::new(&mut func, &slots, options.chip, block);
+        let mut emit = Emit::new(&mut func, block, Own::new(&slots, options.chip));
         match graph.step(node) {
             None if options.resumable => topics::branch::end(&mut emit, EXIT_ILLEGAL, block, block),
             None => {

@@ -216,8 +216,7 @@ pub fn gk104_image(code: u32) -> Option<Format> {
 /// The format of a data format and a number format, of buffers and images (docs/hardware/graphics-gcn.md sections 3.1, 3.2). `gfx9`: for
 /// GCN 1.4. `None` where there are no numbers in it, and for formats of multisampling, of one bit and of other families.
 pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
-    // What 1.4 has in another place are ETC2, ASTC, FMASK and stencils of multisampling, none of which is here.
-    let _ = gfx9;
+    // What 1.4 has in another place are ETC2, ASTC and FMASK, none of which is here, and stencils beside depths of 16 or 32 bits.
     let numbers = match number {
         0 => Number::Unorm,
         1 => Number::Snorm,
@@ -255,6 +254,7 @@ pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
         22 => (8, &[32, 8]),
         57 => (1, &[4, 4]),
         58 => (2, &[5, 5, 6]),
+        59 | 60 if gfx9 => (1, &[8]),
         32 | 33 => {
             let pairs = Packing::Pairs { green_first: data == 33 };
             return (numbers == Number::Unorm).then_some(Format { bytes: 4, packing: pairs });

@@ -1,8 +1,6 @@
 //! [`Formula`]: the addresses of a level's elements as sums and exclusive ors of what each coordinate adds, for code that computes many at
 //! a time.
 
-use super::{Level, Place};
-
 /// What a coordinate adds to the address of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
@@ -68,35 +66,6 @@ const fn run(first: u32, count: u32) -> [u32; 16] {
         n += 1;
     }
     bits
-}
-
-impl Level {
-    /// The addresses of this level's elements, or only those of one slice (of the level where it has some, else of the image), if they have
-    /// such a form.
-    pub fn formula(&self, slice: Option<u32>) -> Option<Formula> {
-        let bytes = self.bytes;
-        let of = |start: u64, parts: [Part; 3], flips: u32| Some(Formula { start, parts, flips });
-        match &self.place {
-            &Place::Rows { pitch, slice } => {
-                of(self.address, [Part::steps(bytes), Part::steps(pitch), Part::steps(slice)], 0)
-            }
-            Place::Gobs(gobs) => {
-                let log2 = bytes.is_power_of_two().then(|| bytes.trailing_zeros())?;
-                let [columns, rows] = gobs.parts(log2.min(6));
-                let slices = if self.solid { gobs.slices() } else { Part::steps(gobs.layer_bytes()) };
-                of(self.address, [columns, rows, slices], 0)
-            }
-            Place::Micro(tiles) => of(self.address, tiles.parts()?, 0),
-            Place::Macro(tiles) => {
-                let (parts, flips) = tiles.parts(slice)?;
-                of(self.address, parts, flips)
-            }
-            Place::Blocks(blocks) => {
-                let (start, parts, flips) = blocks.parts();
-                of(self.address.wrapping_add(start), parts, flips)
-            }
-        }
-    }
 }
 
 /// Bits of a block's place in gobs: rows are 64 bytes from each other.
@@ -179,6 +148,8 @@ mod tests {
                             pitch: 2048,
                             levels: 4,
                             gb_addr_config: 0x2a11_4042,
+                            samples: 1,
+                            sample: 0,
                         })),
                         true
                     ));

@@ -1,7 +1,8 @@
 //! Images of GCN 1.0 to 1.2: linear, in micro tiles, in macro tiles (docs/hardware/graphics-gcn.md sections 4.1, 4.2).
 
-use super::{Place, formula::Part, macro_tiles::MacroTiles};
-use crate::{Kind, View};
+use super::image::Image;
+use super::{formula::Part, macro_tiles::MacroTiles, place::Place};
+use crate::kind::Kind;
 
 pub use super::chips::TileTables;
 
@@ -127,7 +128,7 @@ pub struct Surface {
     pub mode: TileMode,
     /// Texels from row to row in level 0.
     pub pitch: u32,
-    /// Slices of the resource (faces, of cubes); of three dimensions the view's size counts.
+    /// Slices of the resource (faces, of cubes); of three dimensions the image's size counts.
     pub slices: u32,
     /// Whether all is padded to powers of two, level 0 too.
     pub pow2_pad: bool,
@@ -148,23 +149,23 @@ struct Extent {
 
 impl Surface {
     /// Where a level begins, and how it is laid out.
-    pub(super) fn level(&self, view: &View, level: u32) -> (u64, Place) {
-        let bytes = u64::from(view.format.bytes.max(1));
-        let extent = self.extent(view, level);
+    pub(super) fn level(&self, image: Image<'_>, level: u32) -> (u64, Place) {
+        let bytes = u64::from(image.format.bytes.max(1));
+        let extent = self.extent(image, level);
         let Extent { mode, pitch, rows, start, .. } = extent;
         if mode.array_mode < 2 {
             let pitch = pitch.wrapping_mul(bytes);
             return (
-                view.address.wrapping_add(start),
+                image.address.wrapping_add(start),
                 Place::Rows { pitch, slice: pitch.wrapping_mul(rows) },
             );
         }
         // Only of macro tiled images do the lowest bits of the address mean pipe and bank.
         let swizzle = match self.mode.is_macro_tiled() {
-            true => MacroTiles::swizzle_mask(&self.mode) & view.address,
+            true => MacroTiles::swizzle_mask(&self.mode) & image.address,
             false => 0,
         };
-        let address = (view.address - swizzle).wrapping_add(start);
+        let address = (image.address - swizzle).wrapping_add(start);
         let order = Order::new(&mode, bytes);
         let place = match mode.is_macro_tiled() {
             true => Place::Macro(MacroTiles::new(&mode, order, bytes, (pitch, rows), swizzle, self.sample)),
@@ -174,20 +175,20 @@ impl Surface {
     }
 
     /// The sizes of a level, which depend on those of all before.
-    fn extent(&self, view: &View, level: u32) -> Extent {
+    fn extent(&self, image: Image<'_>, level: u32) -> Extent {
         // From here on, all levels are as small as can be.
         let level = level.min(32);
-        let bytes = u64::from(view.format.bytes.max(1));
-        let (block_width, _) = view.format.block();
+        let bytes = u64::from(image.format.bytes.max(1));
+        let (block_width, _) = image.format.block();
         let mut end = 0u64;
         let mut number = 0;
         loop {
             let padded = |n: u64| if number > 0 || self.pow2_pad { n.next_power_of_two() } else { n };
-            let [_, rows, depth] = view.format.elements(view.level_size(number)).map(u64::from);
+            let [_, rows, depth] = image.format.elements(image.level_size(number)).map(u64::from);
             // Widths of levels follow from the first's pitch.
             let width = self.pitch.checked_shr(number).unwrap_or(0).max(1).div_ceil(block_width);
             let width = if number == 0 { width.into() } else { padded(width.into()) };
-            let slices = if view.kind == Kind::D3 { depth } else { self.slices.max(1).into() };
+            let slices = if image.kind == Kind::D3 { depth } else { self.slices.max(1).into() };
             let sizes = [width, padded(rows.max(1)), padded(slices.max(1))];
             let (extent, align) = self.sized(sizes, bytes, number);
             let start = end.wrapping_add(align - 1) & !(align - 1);
@@ -383,6 +384,7 @@ mod tests {
         tests::{check_absurd, check_disjoint, view},
     };
     use super::*;
+    use crate::View;
 
     fn image(mode: TileMode, kind: Kind, size: [u32; 3], bytes: u8, levels: u32, layers: u32) -> View {
         let pitch = size[0].next_multiple_of(8).max(64).next_power_of_two();

@@ -1,7 +1,8 @@
 //! Images of GCN 1.4: linear, or in blocks of 256 bytes, 4 KB or 64 KB with a swizzle in them (docs/hardware/graphics-gcn.md section 4.3).
 
-use super::{Place, formula::Part};
-use crate::{Kind, View};
+use super::image::Image;
+use super::{formula::Part, place::Place};
+use crate::kind::Kind;
 
 /// An image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,10 @@ pub struct Surface {
     pub levels: u32,
     /// `GB_ADDR_CONFIG`, whose numbers of pipes, banks and shader engines count.
     pub gb_addr_config: u32,
+    /// Samples of a texel, and the one whose elements are meant.
+    pub samples: u32,
+    /// See [`Surface::samples`].
+    pub sample: u32,
 }
 
 /// Order of elements in a block.
@@ -107,6 +112,8 @@ impl Blocks {
 
 /// An axis, and a bit of a coordinate along it.
 type Source = (usize, u32);
+/// The axis of samples.
+const SAMPLE: usize = 3;
 
 /// Which bits of coordinates the bits of a block's offset are, and those of bits that would follow.
 fn sources(kind: Swizzle, thick: bool, bytes: u32) -> [Option<Source>; 40] {
@@ -201,17 +208,17 @@ impl Surface {
     }
 
     /// Where a level begins, and how it is laid out.
-    pub(super) fn level(&self, view: &View, level: u32) -> (u64, Place) {
-        let one_dimension = matches!(view.kind, Kind::D1 | Kind::D1Array | Kind::Buffer);
+    pub(super) fn level(&self, image: Image<'_>, level: u32) -> (u64, Place) {
+        let one_dimension = matches!(image.kind, Kind::D1 | Kind::D1Array | Kind::Buffer);
         match swizzle(self.swizzle) {
-            Some(kind) if !one_dimension => self.blocks(view, level.min(31), kind),
-            _ => self.rows(view, level.min(31), one_dimension),
+            Some(kind) if !one_dimension => self.blocks(image, level.min(31), kind),
+            _ => self.rows(image, level.min(31), one_dimension),
         }
     }
 
-    fn rows(&self, view: &View, level: u32, one_dimension: bool) -> (u64, Place) {
-        let bytes = u64::from(view.format.bytes.max(1));
-        let [width, height, _] = view.format.elements(view.level_size(0)).map(u64::from);
+    fn rows(&self, image: Image<'_>, level: u32, one_dimension: bool) -> (u64, Place) {
+        let bytes = u64::from(image.format.bytes.max(1));
+        let [width, height, _] = image.format.elements(image.level_size(0)).map(u64::from);
         let given = u64::from(self.pitch);
         let several = self.levels > 1;
         let (pitch, rows) = match several {
@@ -224,22 +231,43 @@ impl Surface {
             of_level = of_level.div_ceil(2);
         }
         let pitch = pitch.wrapping_mul(bytes);
-        let start = view.address.wrapping_add(above.wrapping_mul(pitch));
+        let start = image.address.wrapping_add(above.wrapping_mul(pitch));
         (start, Place::Rows { pitch, slice: pitch.wrapping_mul(rows) })
     }
 
-    fn blocks(&self, view: &View, level: u32, kind: Swizzle) -> (u64, Place) {
-        let bytes = u32::from(view.format.bytes.max(1)).next_power_of_two().ilog2().min(4);
-        let solid = view.kind == Kind::D3;
+    fn blocks(&self, image: Image<'_>, level: u32, kind: Swizzle) -> (u64, Place) {
+        let bytes = u32::from(image.format.bytes.max(1)).next_power_of_two().ilog2().min(4);
+        let solid = image.kind == Kind::D3;
         let thick = solid && kind.block > 8 && matches!(kind.order, Order::Depth | Order::Standard);
         // In three dimensions "display" means thin blocks, in the standard order.
         let order = if solid && kind.order == Order::Display { Order::Standard } else { kind.order };
         let kind = Swizzle { order, ..kind };
-        let sources = sources(kind, thick, bytes);
-        let size = block_size(kind.block, thick, bytes);
-        let chain = self.chain(view, level, kind, thick, size);
+        let mut sources = sources(kind, thick, bytes);
+        let mut size = block_size(kind.block, thick, bytes);
+        // Samples are the highest bits of a block, which has so many elements fewer: first half as many columns, then half as many rows, and so
+        // on. (Of depths, documents have them at the lowest bits; the sizes of blocks are the same.)
+        let samples = self.samples.clamp(1, 16).ilog2().min(kind.block - bytes);
+        if samples > 0 {
+            let mut gone = [samples.div_ceil(2), samples / 2, 0, 0];
+            let block = kind.block as usize;
+            let mut kept: Vec<Option<Source>> = Vec::with_capacity(block);
+            for source in sources[..block].iter().rev() {
+                match source {
+                    Some((axis, _)) if gone[*axis] > 0 => {
+                        gone[*axis] -= 1;
+                        size[*axis] -= 1;
+                    }
+                    kept_one => kept.push(*kept_one),
+                }
+            }
+            kept.reverse();
+            kept.extend((0..samples).map(|number| Some((SAMPLE, number))));
+            kept.truncate(block);
+            sources[..kept.len()].copy_from_slice(&kept);
+        }
+        let chain = self.chain(image, level, kind, thick, size);
 
-        let mut bits = [[0u32; 16]; 3];
+        let mut bits = [[0u32; 16]; 4];
         let mut change = |source: Option<Source>, by: u32| {
             if let Some((axis, bit)) = source
                 && let Some(bits) = bits[axis].get_mut(bit as usize)
@@ -276,13 +304,17 @@ impl Surface {
                 (0..banks).for_each(|n| change(Some((2, pipes + n)), 1 << (8 + pipes + banks - 1 - n)));
             }
             if kind.of_slice {
-                of_address = view.address as u32 & ((1 << (pipes + banks)) - 1) << 8;
+                of_address = image.address as u32 & ((1 << (pipes + banks)) - 1) << 8;
             }
         }
         let tail = chain.in_tail.map_or(0, |n| {
             let entry = (n + 16 - kind.block.min(16)) as usize;
             TAIL.get(entry).copied().unwrap_or(0) << 8
         });
+        let [bits @ .., of_sample] = bits;
+        let of_sample = of_sample.iter().enumerate();
+        let sample =
+            of_sample.fold(0, |all, (n, bits)| all ^ if self.sample >> n & 1 != 0 { *bits } else { 0 });
         let blocks = Blocks {
             block: kind.block,
             size,
@@ -290,15 +322,15 @@ impl Surface {
             columns: chain.columns,
             slice: chain.columns.wrapping_mul(chain.rows),
             bits,
-            tail,
+            tail: tail ^ sample,
             swizzle: of_address,
         };
-        (view.address - u64::from(of_address), Place::Blocks(blocks))
+        (image.address - u64::from(of_address), Place::Blocks(blocks))
     }
 
     /// The chain of levels, and where in it one is.
-    fn chain(&self, view: &View, level: u32, kind: Swizzle, thick: bool, size: [u32; 3]) -> Chain {
-        let elements = view.format.elements(view.level_size(0)).map(u64::from);
+    fn chain(&self, image: Image<'_>, level: u32, kind: Swizzle, thick: bool, size: [u32; 3]) -> Chain {
+        let elements = image.format.elements(image.level_size(0)).map(u64::from);
         let of_blocks = |axis: usize| elements[axis].div_ceil(1 << size[axis]).max(1);
         let mut blocks = [of_blocks(0), of_blocks(1), of_blocks(2)];
         let given = u64::from(self.pitch);
@@ -316,7 +348,7 @@ impl Surface {
         tail_size[halved] = tail_size[halved].saturating_sub(1);
         let axes = if thick { 3 } else { 2 };
         let fits = |level: u32| {
-            let size = view.format.elements(view.level_size(level));
+            let size = image.format.elements(image.level_size(level));
             kind.block > 8 && (0..axes).all(|axis| u64::from(size[axis]) <= 1 << tail_size[axis])
         };
         if fits(0) {
@@ -374,11 +406,12 @@ mod tests {
         tests::{check_absurd, check_disjoint, view},
     };
     use super::*;
+    use crate::View;
 
     const VEGA10: u32 = 0x2a11_4042;
 
     fn surface(swizzle: u8, pitch: u32, levels: u32) -> Surface {
-        Surface { swizzle, pitch, levels, gb_addr_config: VEGA10 }
+        Surface { swizzle, pitch, levels, gb_addr_config: VEGA10, samples: 1, sample: 0 }
     }
 
     fn starts(view: &View, levels: u32) -> Vec<u64> {
@@ -420,6 +453,29 @@ mod tests {
         assert_eq!(place(25, 64, 0, 0), 1 << 15 | 1 << 8);
         assert_eq!(place(25, 0, 32, 0), 1 << 12 | 1 << 11);
         assert_eq!(place(25, 0, 0, 1), 0x1_0000 | 1 << 11);
+    }
+
+    /// Elements of all samples have places of their own, in as much room as so many times the elements take.
+    #[test]
+    fn samples_do_not_overlap() {
+        for swizzle in [8, 9, 10, 24, 25, 26] {
+            for (bytes, samples) in [(1u32, 8u32), (2, 2), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8)] {
+                // A block of AMD's address library: that of one sample, with the width halved first.
+                let (elements, halved) = ((1u32 << 16) / bytes, samples.ilog2());
+                let (width, height) = (elements.ilog2().div_ceil(2), elements.ilog2() / 2);
+                let size = [1 << (width - halved.div_ceil(2)), 1 << (height - halved / 2), 1];
+                let mut places: Vec<u64> = Vec::new();
+                for sample in 0..samples {
+                    let surface = Surface { samples, sample, ..surface(swizzle, size[0], 1) };
+                    let view = view(Kind::D2Array, size, bytes as u8, 1, 1, Layout::Gfx9(surface));
+                    let all = (0..size[1]).flat_map(|y| (0..size[0]).map(move |x| (x, y)));
+                    places.extend(all.map(|(x, y)| view.element_address(0, x, y, 0, 0)));
+                }
+                places.sort_unstable();
+                let wanted = (0..places.len() as u64).map(|n| n * u64::from(bytes));
+                assert!(places.iter().copied().eq(wanted), "{swizzle} {bytes} {samples}");
+            }
+        }
     }
 
     /// All swizzles, with chains of levels and without.

@@ -7,12 +7,16 @@ pub mod chips;
 mod formula;
 pub mod gcn;
 pub mod gfx9;
+mod image;
 mod macro_tiles;
 pub mod nvidia;
+mod place;
 
 pub use formula::{Formula, Part};
+pub use image::Image;
 
-use crate::{Kind, View};
+use crate::kind::Kind;
+use place::Place;
 
 /// Where the elements of an image are, relative to its address.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,22 +51,34 @@ pub struct Level {
     place: Place,
 }
 
-/// How a level's elements are placed.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// Row after row, slice after slice: bytes from one to the next.
-    Rows { pitch: u64, slice: u64 },
-    /// In gobs.
-    Gobs(nvidia::Gobs),
-    /// In micro tiles.
-    Micro(gcn::MicroTiles),
-    /// In macro tiles.
-    Macro(macro_tiles::MacroTiles),
-    /// In swizzled blocks.
-    Blocks(gfx9::Blocks),
-}
-
 impl Level {
+    /// The addresses of this level's elements, or only those of one slice (of the level where it has some, else of the image), if they have
+    /// such a form.
+    pub fn formula(&self, slice: Option<u32>) -> Option<Formula> {
+        let bytes = self.bytes;
+        let of = |start: u64, parts: [Part; 3], flips: u32| Some(Formula { start, parts, flips });
+        match &self.place {
+            &Place::Rows { pitch, slice } => {
+                of(self.address, [Part::steps(bytes), Part::steps(pitch), Part::steps(slice)], 0)
+            }
+            Place::Gobs(gobs) => {
+                let log2 = bytes.is_power_of_two().then(|| bytes.trailing_zeros())?;
+                let [columns, rows] = gobs.parts(log2.min(6));
+                let slices = if self.solid { gobs.slices() } else { Part::steps(gobs.layer_bytes()) };
+                of(self.address, [columns, rows, slices], 0)
+            }
+            Place::Micro(tiles) => of(self.address, tiles.parts()?, 0),
+            Place::Macro(tiles) => {
+                let (parts, flips) = tiles.parts(slice)?;
+                of(self.address, parts, flips)
+            }
+            Place::Blocks(blocks) => {
+                let (start, parts, flips) = blocks.parts();
+                of(self.address.wrapping_add(start), parts, flips)
+            }
+        }
+    }
+
     /// Elements along x, y, z.
     pub fn size(&self) -> [u32; 3] {
         self.size
@@ -88,32 +104,28 @@ impl Level {
     }
 }
 
-impl View {
-    /// A level of the *image*, prepared for computing addresses.
-    pub fn level(&self, level: u32) -> Level {
-        let bytes = u64::from(self.format.bytes.max(1));
-        let size = self.format.elements(self.level_size(level));
-        let (address, place) = match &self.layout {
-            &Layout::Pitch { pitch, layer } => (self.address, Place::Rows { pitch, slice: layer }),
+impl Layout {
+    /// A level of an image, prepared for computing addresses.
+    pub fn level(&self, image: Image<'_>, level: u32) -> Level {
+        let bytes = u64::from(image.format.bytes.max(1));
+        let size = image.format.elements(image.level_size(level));
+        let (address, place) = match self {
+            &Layout::Pitch { pitch, layer } => (image.address, Place::Rows { pitch, slice: layer }),
             Layout::BlockLinear(layout) => {
-                let (start, gobs) = layout.level(self, level);
-                (self.address.wrapping_add(start), Place::Gobs(gobs))
+                let (start, gobs) = layout.level(image, level);
+                (image.address.wrapping_add(start), Place::Gobs(gobs))
             }
-            Layout::Gcn(surface) => surface.level(self, level),
-            Layout::Gfx9(surface) => surface.level(self, level),
+            Layout::Gcn(surface) => surface.level(image, level),
+            Layout::Gfx9(surface) => surface.level(image, level),
         };
-        Level { address, size, bytes, solid: self.kind == Kind::D3, place }
-    }
-
-    /// Address of an element: column, row and slice in a level of the *image*, and the layer of the image.
-    pub fn element_address(&self, level: u32, x: u32, y: u32, z: u32, layer: u32) -> u64 {
-        self.level(level).address(x, y, z, layer)
+        Level { address, size, bytes, solid: image.kind == Kind::D3, place }
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::View;
     use crate::{Format, Source, format::Number};
 
     /// A view of all levels and layers of an image whose elements have so many bytes.

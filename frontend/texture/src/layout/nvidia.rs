@@ -1,7 +1,8 @@
 //! Block-linear images of Tesla, Fermi and GK104 (docs/hardware/textures-nv.md section 4).
 
 use super::formula::{Part, gob_parts};
-use crate::{Kind, View};
+use super::image::Image;
+use crate::kind::Kind;
 
 /// Parameters of a block-linear image.
 ///
@@ -80,8 +81,8 @@ impl Gobs {
 
 impl BlockLinear {
     /// Blocks of a level, and its bytes.
-    fn blocks(&self, view: &View, level: u32) -> (Gobs, u64) {
-        let [width, height, depth] = view.format.elements(view.level_size(level)).map(u64::from);
+    fn blocks(&self, image: Image<'_>, level: u32) -> (Gobs, u64) {
+        let [width, height, depth] = image.format.elements(image.level_size(level)).map(u64::from);
         let gob_rows = u32::from(self.gob_rows.min(8));
         let shrunk = |log2: u8, size: u64| {
             let mut log2 = u32::from(log2.min(8));
@@ -92,7 +93,7 @@ impl BlockLinear {
         };
         let block_height = shrunk(self.block_height, height.div_ceil(1 << gob_rows));
         let block_depth = shrunk(self.block_depth, depth);
-        let columns = (width * u64::from(view.format.bytes)).div_ceil(64);
+        let columns = (width * u64::from(image.format.bytes)).div_ceil(64);
         let rows = height.div_ceil(1 << (gob_rows + block_height));
         let gobs = Gobs { gob_rows, block_height, block_depth, columns, rows, layer: 0 };
         let count = columns.wrapping_mul(rows).wrapping_mul(depth.div_ceil(1 << block_depth));
@@ -100,22 +101,22 @@ impl BlockLinear {
     }
 
     /// Where a level begins, and how it is laid out.
-    pub(super) fn level(&self, view: &View, level: u32) -> (u64, Gobs) {
+    pub(super) fn level(&self, image: Image<'_>, level: u32) -> (u64, Gobs) {
         // Levels from this one on are all alike.
         let last = level.min(32);
-        let ends = |count: u32| (0..count).fold(0u64, |sum, n| sum.wrapping_add(self.blocks(view, n).1));
-        let (mut gobs, _) = self.blocks(view, level);
-        if view.kind != Kind::D3 {
-            gobs.layer = self.layer_bytes(view);
+        let ends = |count: u32| (0..count).fold(0u64, |sum, n| sum.wrapping_add(self.blocks(image, n).1));
+        let (mut gobs, _) = self.blocks(image, level);
+        if image.kind != Kind::D3 {
+            gobs.layer = self.layer_bytes(image);
         }
         (ends(last), gobs)
     }
 
     /// Bytes from layer to layer: to the end of the resource's last level, rounded up to blocks of level 0.
-    pub fn layer_bytes(&self, view: &View) -> u64 {
+    pub fn layer_bytes(&self, image: Image<'_>) -> u64 {
         let levels = self.levels.clamp(1, 32);
-        let end = (0..levels).fold(0u64, |sum, n| sum.wrapping_add(self.blocks(view, n).1));
-        let block = self.blocks(view, 0).0.block_bytes();
+        let end = (0..levels).fold(0u64, |sum, n| sum.wrapping_add(self.blocks(image, n).1));
+        let block = self.blocks(image, 0).0.block_bytes();
         end.wrapping_add(block - 1) & !(block - 1)
     }
 }
@@ -140,7 +141,7 @@ mod tests {
             let view = view(Kind::D2, [40, 20, 1], 4, 1, 1, Layout::BlockLinear(layout(gob_rows, 2, 0, 1)));
             assert_eq!(texels.map(|(x, y)| view.element_address(0, x, y, 0, 0)), wanted);
             let Layout::BlockLinear(blocks) = &view.layout else { unreachable!() };
-            assert_eq!(blocks.layer_bytes(&view), 0x1800);
+            assert_eq!(blocks.layer_bytes(view.image()), 0x1800);
         }
     }
 

@@ -8,7 +8,8 @@
 //! - asks the runtime for any other address; a lane whose address is not mapped faults there.
 //!
 //! In a *careful* launch, accesses at 32-bit addresses are translated too ([`Translation::narrow`]): the code looks each page up, and the
-//! runtime answers for pages that it does not find in the table. If a device ignores the highest bits of an address, they are
+//! runtime answers for pages that it does not find in the table. The translation of a load is uniform there only if the loaded value is:
+//! then the warp loads once. If a device ignores the highest bits of an address, they are
 //! replaced first ([`Translation::ignored`]).
 //!
 //! Atomics are not translated: the runtime executes those outside the window and takes guest addresses.
@@ -98,6 +99,9 @@ fn translation_of(
         }
         _ => return None,
     }
+    // What a careful launch loads for several lanes at one address may differ, unless the warp loads once.
+    let is_once = !how.narrow || data.result.is_none_or(|loaded| func.ty(loaded).uniform);
+    let wide = Type { uniform: wide.uniform && is_once, ..wide };
     let translation = func.make_inst(op, &args, Imm::Mem(mem), Some(wide), data.pc);
     Some((translation, func.inst(translation).result?))
 }

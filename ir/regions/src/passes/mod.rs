@@ -1,13 +1,14 @@
 //! Passes over mask form, one a file, and the list of all passes. Those for any function are in [`warpjit_ir_core::passes`].
 //!
-//! They need masks as values, and do nothing in SPMD form. [`schedule`] and [`lane_loops`] depend on the host; what they must know of it
-//! is an argument, so they are in no list.
+//! They need masks as values, and do nothing in SPMD form. [`schedule`], [`lane_loops`] and [`float_env`] depend on the host; what they must
+//! know of it is an argument, so they are in no list.
 
 pub mod canon;
 pub mod conjunctions;
 pub mod demand;
 pub mod ends;
 pub mod entry_mask;
+pub mod float_env;
 pub mod floats;
 pub mod lane_loops;
 pub mod one_lane;

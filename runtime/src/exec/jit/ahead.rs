@@ -7,18 +7,18 @@ use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::explore::ExitKind;
 
-use super::{BlockLook, Jit, lock};
+use super::{Jit, SampleBlock, lock};
 use crate::fork::Section;
 use crate::{CancelToken, Error};
 
 impl Jit {
     /// Compiles what a launch needs whose warps start as these: the region at the start for the lane patterns that they have, code for
-    /// rows of blocks if `look` says what blocks look like, and the regions that are reached from there, for any lane patterns.
+    /// rows of blocks if `sample` is a block of it, and the regions that are reached from there, for any lane patterns.
     /// `false`: it was cancelled.
     pub fn compile_ahead(
         &self,
         warps: &[&Warp],
-        look: Option<BlockLook<'_>>,
+        sample: Option<SampleBlock<'_>>,
         cancel: Option<&CancelToken>,
     ) -> bool {
         let is_cancelled = || cancel.is_some_and(CancelToken::is_cancelled);
@@ -28,10 +28,10 @@ impl Jit {
             }
             self.region_ahead(warp.block, Some(warp), cancel);
         }
-        if let Some(look) = look
+        if let Some(sample) = sample
             && !is_cancelled()
         {
-            self.rows_ahead(look, cancel);
+            self.rows_ahead(sample, cancel);
         }
         let mut seen = vec![false; self.kernel.func.blocks.len()];
         let mut left: Vec<Block> = warps.iter().map(|warp| warp.block).collect();
@@ -91,10 +91,10 @@ impl Jit {
     }
 
     /// Compiles code for rows of such blocks, unless there is some for their class.
-    fn rows_ahead(&self, look: BlockLook<'_>, cancel: Option<&CancelToken>) {
+    fn rows_ahead(&self, sample: SampleBlock<'_>, cancel: Option<&CancelToken>) {
         let entry = self.kernel.func.entry;
         let mut versions = lock(&self.rows);
-        let kind = self.kind_of(look);
+        let kind = self.class_of(sample);
         let is_own = |code: &super::Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
         if versions.impossible
             || versions.is_queued()
@@ -107,12 +107,12 @@ impl Jit {
         drop(versions);
         let _section = Section::enter();
         let start = Instant::now();
-        let made = self.metered(entry, cancel, |meter| self.make_rows(entry, look, meter));
+        let made = self.metered(entry, cancel, |meter| self.make_rows(entry, sample, meter));
         self.took_ahead(start);
         let mut versions = lock(&self.rows);
         versions.set_queued(false);
         if !matches!(made, Err(Error::Cancelled)) {
-            self.add_rows(&mut versions, made, look);
+            self.add_rows(&mut versions, made, sample);
         }
     }
 

@@ -9,8 +9,8 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::{Block, DeviceSite, GuestFault, PureFn, Slot, Space, WordTable};
 
+use super::assumptions::{Assumption, StartShapes};
 use super::rows::RowNeeds;
-use super::shapes::{Assumption, StartShapes};
 use crate::CodeListing;
 use crate::debug::Announced;
 use crate::exec::carried;
@@ -175,8 +175,8 @@ impl Compiled {
         self.number
     }
 
-    /// Runs the region for the warp's active lanes. The context's memory must be the launch's.
-    pub fn run(&self, context: &mut Context, warp: &mut Warp, rights: &Rights<'_>) -> RegionFlow {
+    /// Runs the region for the warp's active lanes, for [`Compiled::came_back`]. The context's memory must be the launch's.
+    pub fn enter(&self, context: &mut Context, warp: &mut Warp) -> Result<u64, Box<vm::RawFault>> {
         context.active = warp.active;
         context.exited = 0;
         context.cond = 0;
@@ -186,7 +186,16 @@ impl Compiled {
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
-        let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+        unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) }
+    }
+
+    /// How the region has ended, by what [`Compiled::enter`] has returned.
+    pub fn came_back(
+        &self,
+        result: Result<u64, Box<vm::RawFault>>,
+        context: &mut Context,
+        rights: &Rights<'_>,
+    ) -> RegionFlow {
         match result {
             Ok(result) => self.outcome(result, &self.faults, context, rights),
             Err(raw) => self.signal(&raw, context, rights),

@@ -9,8 +9,8 @@ use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
 
+use super::assumptions::Assumption;
 use super::phases::{Piece, Pieces};
-use super::shapes::Assumption;
 use super::{Jit, lock};
 use crate::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 
@@ -89,9 +89,9 @@ impl Jit {
         for (text, way) in part.exits.iter_mut().zip(&piece.ways) {
             *text += &match way {
                 Way::Ended => String::new(),
-                Way::Next(to) => format!(": piece {to}"),
+                Way::Next(to) => format!(": phase {to}"),
                 Way::Branch { taken, next } => {
-                    format!(": piece {taken} if its condition holds in all lanes, piece {next} if in none")
+                    format!(": phase {taken} if its condition is true in all lanes, phase {next} if in none")
                 }
             };
         }
@@ -100,7 +100,7 @@ impl Jit {
             if let Some(&Some(known)) = piece.shapes.get(slot.index()) {
                 let mut known = self.known(slot, known);
                 if piece.firsts.iter().any(|(of, _)| *of == slot) {
-                    known.what += ", kept by the first of each sixteen";
+                    known.what += ", of each 16 lanes only the first is stored";
                 }
                 part.known.push(known);
             }

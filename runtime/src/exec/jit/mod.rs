@@ -6,16 +6,16 @@
 //! nothing. All versions give the same results.
 
 mod ahead;
-mod behind;
+mod assumptions;
+mod background;
+mod block_class;
+mod compact_slots;
 mod compiled;
-mod firsts;
 mod listing;
-mod look;
-mod looks;
 mod phases;
 mod pieces;
 mod rows;
-mod shapes;
+mod sample_block;
 #[cfg_attr(not(feature = "cache"), path = "not_stored.rs")]
 mod stored;
 
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::memory::window_access;
+use crate::memory::{rebase, window_access};
 use warpjit_backend::{self as backend, FloatEnv, Generator, Options, RegionCode, Shape, Target, TrapSite};
 use warpjit_ir::interp::Warp;
 use warpjit_ir::meter::Spent;
@@ -43,13 +43,13 @@ use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, Error};
 
-pub use behind::Ready;
+use assumptions::StartShapes;
+pub use background::Ready;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
-pub use look::BlockLook;
-use look::Kinds;
 use phases::Pieces;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
-use shapes::StartShapes;
+use sample_block::BlockClasses;
+pub use sample_block::SampleBlock;
 
 /// How a region is cut out of a kernel.
 type Cut = fn(&Kernel, Block, &SlotFacts, &Meter) -> Result<Option<Region>, Stopped>;
@@ -144,7 +144,7 @@ pub struct Jit {
     versions: Vec<Mutex<Versions>>,
     /// Grid-row code, one version for each block class.
     rows: Mutex<Versions>,
-    kinds: Mutex<Kinds>,
+    kinds: Mutex<BlockClasses>,
     /// Where the kernel's phases start, once asked for; and the phases themselves, until they are compiled.
     starts: OnceLock<Vec<Block>>,
     found: Mutex<Option<Pieces>>,
@@ -403,7 +403,7 @@ impl Jit {
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
+        options.translated = self.variant.translates();
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
@@ -432,6 +432,9 @@ impl Jit {
     fn locate_memory(&self, region: &mut Region) -> bool {
         if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
+        }
+        if self.variant.rebase {
+            return rebase::run(&mut region.mask);
         }
         if self.variant.translate {
             let narrow = self.variant.checked_memory;

@@ -18,7 +18,7 @@ pub(super) struct Piece {
     pub shapes: Shapes,
     /// The patterns that code must check for each warp.
     pub checks: Vec<(Slot, SlotShape)>,
-    /// Compact slots at the start of the phase, each with its stride ([`super::firsts`]).
+    /// Compact slots at the start of the phase, each with its stride ([`super::compact_slots`]).
     pub firsts: Vec<(Slot, i32)>,
     /// For each exit: the slots that are stored in compact form.
     pub by_firsts: Vec<Vec<Slot>>,

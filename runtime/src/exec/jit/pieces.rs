@@ -13,9 +13,9 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
+use super::assumptions::{Assumption, steering_slots};
 use super::phases::{Piece, Pieces, Shapes};
-use super::shapes::{Assumption, steering_slots};
-use super::{BlockLook, Jit, lock, written_slots};
+use super::{Jit, SampleBlock, lock, written_slots};
 use crate::fork::Section;
 use crate::{CancelToken, Error};
 
@@ -98,12 +98,12 @@ impl Jit {
         }
     }
 
-    /// Propagates lane patterns to the start of each phase, and cuts each phase's region for them. `look` is a sample
+    /// Propagates lane patterns to the start of each phase, and cuts each phase's region for them. `sample` is a sample
     /// block, `of_block` are slots that hold the block's index. Returns the assumptions on the initial frames.
     pub(super) fn know_slots(
         &self,
         pieces: &mut Pieces,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
         meter: &Meter,
@@ -113,7 +113,7 @@ impl Jit {
         let mut assumptions: Vec<Assumption> = Vec::new();
         for piece in &pieces.list {
             let lanes = u32::from(piece.groups) * 4;
-            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true), meter)?.list {
+            for found in self.shapes(kernel, &piece.region, sample.frames, (lanes, true), meter)?.list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // Keep the pattern that holds for both: the one over fewer lanes.
                     Some(known) if found.known != known.known => {
@@ -148,7 +148,7 @@ impl Jit {
             let lanes = u32::from(piece.groups) * 4;
             let known = facts(&shapes, lanes);
             let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
-            let mut checks = match look.whole && number > 0 {
+            let mut checks = match sample.whole && number > 0 {
                 true => self.checks(entry, written, &shapes, lanes.min(VECTOR_LANES)),
                 false => Vec::new(),
             };
@@ -168,7 +168,7 @@ impl Jit {
             if !self.locate_memory(&mut region) {
                 return Ok(None);
             }
-            if look.whole {
+            if sample.whole {
                 full::all_enter(&mut region.mask);
             }
             self.generator.optimize(&mut region, meter)?;
@@ -201,10 +201,10 @@ impl Jit {
             }
         }
         for piece in &mut pieces.list {
-            self.generator.specialize(&mut piece.region, look.whole);
+            self.generator.specialize(&mut piece.region, sample.whole);
         }
         if self.generator.has_compact_slots() {
-            super::firsts::know(kernel, pieces, self.variant.has_devices());
+            super::compact_slots::find(kernel, pieces, self.variant.has_devices());
         }
         Ok(Some(assumptions))
     }
@@ -215,7 +215,7 @@ impl Jit {
     pub(super) fn know_slots_of_rows(
         &self,
         pieces: &mut Pieces,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
         meter: &Meter,
@@ -233,7 +233,7 @@ impl Jit {
             let mut tried = pieces.clone();
             tried.list.iter_mut().for_each(|piece| piece.groups = groups);
             let lanes = 4 * u32::from(groups);
-            let Some(known) = self.know_slots(&mut tried, look, of_block, keeps_lanes, meter)? else {
+            let Some(known) = self.know_slots(&mut tried, sample, of_block, keeps_lanes, meter)? else {
                 continue;
             };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
@@ -247,7 +247,7 @@ impl Jit {
                 return Ok(Some(known));
             }
         }
-        self.know_slots(pieces, look, of_block, keeps_lanes, meter)
+        self.know_slots(pieces, sample, of_block, keeps_lanes, meter)
     }
 
     /// Patterns that single regions at a block were compiled for and that are not known there. They are worth a check

@@ -18,9 +18,9 @@ use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotInit, Space, Terminator};
 
-use super::look::{BlockLook, BlockSize};
+use super::sample_block::{BlockSize, SampleBlock};
 use super::{Compiled, Jit, RegionFlow, Versions, lock};
-use crate::exec::background::Background;
+use crate::exec::compiler_threads::Background;
 use crate::exec::memory::Rights;
 use crate::vm;
 use crate::{CancelToken, Error};
@@ -70,7 +70,7 @@ impl Hash for RowFacts {
 /// What grid-row code needs of a launch, besides its assumptions on slots, and the exits of its phases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowNeeds {
-    /// The block class that it was made for ([`Jit::kind_of`]), and the size of one such block.
+    /// The block class that it was made for ([`Jit::class_of`]), and the size of one such block.
     pub kind: u64,
     pub size: BlockSize,
     /// Slots that must hold one value in all warps.
@@ -160,15 +160,15 @@ impl Jit {
         even && others.iter().all(|frame| frame[range.clone()] == *words)
     }
 
-    /// Compiles grid-row code for blocks like `look`. `None` if the kernel cannot have any.
+    /// Compiles grid-row code for blocks like `sample`. `None` if the kernel cannot have any.
     pub(super) fn make_rows(
         &self,
         entry: Block,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
         meter: &Meter,
     ) -> Result<Option<Compiled>, Error> {
         let func = &self.kernel.func;
-        let frames = look.frames;
+        let frames = sample.frames;
         if self.variant.keep_registers || self.variant.count || self.variant.single || frames.is_empty() {
             return Ok(None);
         }
@@ -189,7 +189,7 @@ impl Jit {
             indexed: Vec::new(),
             copies_shared: pieces.list.iter().any(|piece| writes_shared(&piece.region)),
             keeps_lanes,
-            whole: look.whole,
+            whole: sample.whole,
         };
         let mut of_block = SlotSet::empty(func.slots.len());
         let (mut same, mut candidates) = (Vec::new(), Vec::new());
@@ -231,7 +231,7 @@ impl Jit {
                 }
             };
         }
-        let found = self.know_slots_of_rows(&mut pieces, look, &of_block, keeps_lanes, meter)?;
+        let found = self.know_slots_of_rows(&mut pieces, sample, &of_block, keeps_lanes, meter)?;
         let Some(assumptions) = found else { return Ok(None) };
         for a in assumptions.iter().filter(|a| a.known.shape == Shape::Uniform) {
             if candidates.contains(&a.slot) {
@@ -242,7 +242,7 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
+        options.translated = self.variant.translates();
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
@@ -272,11 +272,11 @@ impl Jit {
             next: piece.ways.iter().map(|way| way.pieces().map(|to| to as u32).collect()).collect(),
         };
         let needs = RowNeeds {
-            kind: self.kind_of(look),
-            size: look.size(),
+            kind: self.class_of(sample),
+            size: sample.size(),
             same,
             shared: made.shared_reach,
-            whole: look.whole,
+            whole: sample.whole,
             copies_shared: row.copies_shared,
             warps: pieces.warps,
             pieces: pieces.list.into_iter().map(exits).collect(),
@@ -297,7 +297,7 @@ impl Jit {
     /// Whether a block of this size must first run warp by warp. That shows the lane patterns between phases, from
     /// which grid-row code for its class is made.
     pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
-        let kind = self.known_kind(size);
+        let kind = self.known_class(size);
         let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
         let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
@@ -317,9 +317,9 @@ impl Jit {
     }
 
     /// Whether grid-row code fits the warps of a block.
-    fn row_fits(&self, code: &Compiled, look: BlockLook<'_>) -> bool {
+    fn row_fits(&self, code: &Compiled, sample: SampleBlock<'_>) -> bool {
         let Some(needs) = &code.row else { return false };
-        let BlockLook { frames, shared, whole, .. } = look;
+        let SampleBlock { frames, shared, whole, .. } = sample;
         let assumed = code.assumptions.iter().all(|a| {
             let start = a.offset as usize / 4;
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
@@ -338,7 +338,7 @@ impl Jit {
     pub fn rows(
         self: &Arc<Self>,
         at: Block,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
         make: Make<'_>,
         cancel: Option<&CancelToken>,
     ) -> Option<(Arc<Compiled>, bool)> {
@@ -346,9 +346,9 @@ impl Jit {
         if versions.list.is_empty() && (versions.impossible || versions.is_queued()) {
             return None;
         }
-        let kind = self.kind_of(look);
+        let kind = self.class_of(sample);
         let is_own = |code: &Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
-        let mut fitting = versions.list.iter().filter(|code| self.row_fits(code, look));
+        let mut fitting = versions.list.iter().filter(|code| self.row_fits(code, sample));
         let found = fitting.clone().find(|code| is_own(code)).or_else(|| fitting.next()).cloned();
         let found = found.map(|code| (is_own(&code), code)).map(|(own, code)| (code, own));
         if matches!(found, Some((_, true))) {
@@ -361,7 +361,7 @@ impl Jit {
         match make {
             Make::Now if may => {}
             Make::Behind(background) if may && self.pieces_have_code(at, cancel) => {
-                let queued = self.compile_rows_behind(at, look, background);
+                let queued = self.compile_rows_behind(at, sample, background);
                 versions.set_queued(queued);
                 if queued {
                     return found;
@@ -373,12 +373,12 @@ impl Jit {
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
         let made =
-            vm::on_stack_for_compiler(|| self.metered(at, cancel, |meter| self.make_rows(at, look, meter)));
+            vm::on_stack_for_compiler(|| self.metered(at, cancel, |meter| self.make_rows(at, sample, meter)));
         lock(&self.compiling).end();
         if matches!(made, Err(Error::Cancelled)) {
             return found;
         }
-        let added = self.add_rows(&mut versions, made, look).filter(|code| self.row_fits(code, look));
+        let added = self.add_rows(&mut versions, made, sample).filter(|code| self.row_fits(code, sample));
         added.map(|code| (code, true)).or(found)
     }
 
@@ -387,9 +387,9 @@ impl Jit {
         &self,
         versions: &mut Versions,
         made: Result<Option<Compiled>, Error>,
-        look: BlockLook<'_>,
+        sample: SampleBlock<'_>,
     ) -> Option<Arc<Compiled>> {
-        let kind = self.kind_of(look);
+        let kind = self.class_of(sample);
         lock(&self.kinds).has_tried(kind);
         let added = versions.add(made, false, |code| self.announce(code.at, code));
         added.unwrap_or_else(|error| {

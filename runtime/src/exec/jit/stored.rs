@@ -12,8 +12,8 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, DeviceSite, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
 
+use super::assumptions::{Assumption, MOST_LANES, StartShapes};
 use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
-use super::shapes::{Assumption, MOST_LANES, StartShapes};
 use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::bytes::{Reader, Writer};
@@ -130,14 +130,19 @@ impl Jit {
         self.store.is_some() && self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// Saves compiled code, and keeps what other processes have saved meanwhile.
+    /// Saves compiled code, and keeps what others have saved meanwhile: other processes, other programs with this kernel, and other
+    /// threads that save this one.
     pub fn save(&self) {
         let Some((store, key)) = &self.store else { return };
         if !self.unsaved.swap(false, Ordering::Relaxed) {
             return;
         }
-        let before = store.load(*key);
-        let before = before.as_deref().and_then(|bytes| self.read(bytes)).unwrap_or_default();
+        store.update(*key, |before| self.merged(before));
+    }
+
+    /// The bytes to store where a file holds `before`.
+    fn merged(&self, before: Option<&[u8]>) -> Vec<u8> {
+        let before = before.and_then(|bytes| self.read(bytes)).unwrap_or_default();
         let mut never = Vec::new();
         let mut kept = Vec::new();
         let refused = self.refusal().is_some();
@@ -169,7 +174,7 @@ impl Jit {
         out.list(never.iter(), |out, block| out.u32(block.0));
         out.u8((!refused && lock(&self.rows).impossible || before.no_rows).into());
         out.list(regions.iter(), |out, region| region.write(out));
-        store.save(*key, &out.0);
+        out.0
     }
 
     /// Size of the frame, as a check that the file belongs to this kernel.

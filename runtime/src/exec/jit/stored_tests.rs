@@ -1,7 +1,7 @@
 //! Tests of serialised regions: they read back unchanged, and other bytes are rejected.
 
-use super::super::look::BlockLook;
 use super::super::rows::Make;
+use super::super::sample_block::SampleBlock;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
@@ -57,8 +57,8 @@ fn compile_all(jit: &Arc<Jit>) {
         warp.block = block;
         jit.region(&warp, None);
     }
-    let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
-    let _ = jit.rows(jit.kernel.func.entry, look, Make::Now, None);
+    let sample = SampleBlock { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
+    let _ = jit.rows(jit.kernel.func.entry, sample, Make::Now, None);
 }
 
 fn bytes_of(jit: &Jit) -> Vec<u8> {
@@ -310,5 +310,34 @@ fn those_who_store_at_the_same_time_keep_what_others_have() {
     assert_eq!(both.loaded(), 3);
     assert_eq!(lock(&both.versions[0]).list.len(), 2);
     assert!(!both.is_unsaved());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn threads_that_save_one_program_keep_all() {
+    let folder = std::env::temp_dir().join(format!("warpjit-stored-threads-{}", std::process::id()));
+    let config = Config { cache: Some(CacheConfig::new(&folder)), ..Config::default() };
+    for _ in 0..20 {
+        let _ = std::fs::remove_dir_all(&folder);
+        let one = jit(BODY, &config);
+        let code = Interpreted::new(&one.kernel.func).expect("valid code");
+        // One program is saved by several threads, each after a region of its own.
+        std::thread::scope(|scope| {
+            for block in one.kernel.func.block_ids() {
+                let (one, code) = (&one, &code);
+                scope.spawn(move || {
+                    let mut warp = Warp::new(code, u64::MAX >> 32, |_, lane| lane);
+                    warp.block = block;
+                    one.region(&warp, None);
+                    one.unsaved.store(true, Ordering::Relaxed);
+                    one.save();
+                });
+            }
+        });
+        let here: usize = one.versions.iter().map(|versions| lock(versions).list.len()).sum();
+        // What is in the file before the program's end.
+        let stored = jit(BODY, &config);
+        assert_eq!(stored.loaded(), here as u64);
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -125,9 +125,6 @@ fn surfaces(chip: &Chip, registers: Registers<'_>) -> Result<[Option<(Surface, F
     let stencil = (stencil_info & 1 != 0).then_some(STENCIL);
     let samples = 1 << (z_info >> 2 & 3);
     if gfx9 {
-        if samples > 1 {
-            return Err(Refused("several samples a pixel on gfx9"));
-        }
         let size = registers.at(0x2801c);
         let size = [(size & 0x3fff) + 1, (size >> 16 & 0x3fff) + 1, 1];
         let make = |format: Format, info: u32, base: u32, pitch: u32| {
@@ -137,6 +134,8 @@ fn surfaces(chip: &Chip, registers: Registers<'_>) -> Result<[Option<(Surface, F
                 pitch: (registers.at(pitch) & 0xffff) + 1,
                 levels: (z_info >> 16 & 15) + 1,
                 gb_addr_config: chip.address_config,
+                samples,
+                sample: 0,
             });
             let view = view(Kind::D2Array, size, format, layout, address);
             (Surface::new(&view, word >> 26 & 15, layers), format)

@@ -13,6 +13,8 @@ use warpjit_runtime::stage::{Batch, Emitted, InputPlace, Per, Rows, StageInput, 
 const WAVE: usize = 64;
 /// Scalar registers of gfx9's merged programs ahead of user data.
 const SYSTEM: usize = 8;
+/// That of them with the offset of scratch memory.
+const MERGED_SCRATCH: u32 = 5;
 
 /// What a draw does with geometry programs.
 #[derive(Debug, Clone)]
@@ -106,6 +108,7 @@ impl Geometry {
             .chunks_exact(each)
             .zip(first..)
             .flat_map(|(vertices, number)| {
+                let number = state.number_of(vertices, number);
                 let mut offsets = [0; 6];
                 offsets.iter_mut().zip(vertices).for_each(|(offset, vertex)| *offset = place(vertex));
                 let [a, b, c, d, e, f] = offsets;
@@ -128,7 +131,9 @@ impl Geometry {
         let registers = (self.vertices.rsrc1 >> 24 & 3) + 1;
         for (wave, vertices) in vertices.chunks(WAVE).enumerate() {
             let start = (4 * wave * WAVE * self.vertex_words as usize) as u32;
-            let code = self.vertices.with(around.card.chip(), &[start])?;
+            // Of an evaluation program first the offset of patches, and a word without a meaning.
+            let more: &[u32] = if state.tessellation.is_some() { &[0, 0, start] } else { &[start] };
+            let code = self.vertices.with(around.card.chip(), more)?;
             let columns = Vertex::columns(vertices);
             let interface = StageInterface {
                 stage: warpjit_runtime::stage::Stage::Vertex,
@@ -140,8 +145,14 @@ impl Geometry {
             let mut batch = Batch::new(Work::Vertices(vertices.len() as u32));
             let columns = columns[..registers as usize].iter();
             batch.inputs = columns.map(|column| Rows::from(&column[..])).collect();
-            let stage =
-                Stage { name: "export", code: &code, shared: None, border_colors: state.border_colors };
+            let stage = Stage {
+                name: "export",
+                code: &code,
+                shared: None,
+                border_colors: state.border_colors,
+                scratch: code.user_data.len() as u32,
+                scratch_ring: state.scratch_ring,
+            };
             run(around, &stage, interface, &mut batch)?;
         }
         Ok(())
@@ -178,7 +189,14 @@ impl Geometry {
         let mut batch = Batch::new(Work::Primitives(lanes as u32));
         batch.inputs = columns.iter().map(|column| Rows::from(&column[..])).collect();
         batch.emitted = Some(Emitted { counts: &mut counts, cuts: &mut cuts });
-        let stage = Stage { name: "geometry", code, shared, border_colors: state.border_colors };
+        let stage = Stage {
+            name: "geometry",
+            code,
+            shared,
+            border_colors: state.border_colors,
+            scratch: if shared.is_some() { MERGED_SCRATCH } else { code.user_data.len() as u32 },
+            scratch_ring: state.scratch_ring,
+        };
         run(around, &stage, interface, &mut batch)?;
         for (lane, count) in counts.iter().enumerate().take(threads) {
             for vertex in 0..(*count as usize).min(most) {
@@ -234,7 +252,7 @@ impl Geometry {
                 let pair = |n: usize| {
                     offsets.get(n).copied().unwrap_or(0) | offsets.get(n + 1).copied().unwrap_or(0) << 16
                 };
-                let number = number + taken as u32;
+                let number = state.number_of(own, number + taken as u32);
                 threads.extend(
                     (0..self.invocations).map(|invocation| [pair(0), pair(2), number, invocation, pair(4)]),
                 );

@@ -1,11 +1,11 @@
 //! Runs a program of a stage over a batch.
 
 use super::state::Code;
-use super::{Around, Problem, Refused};
+use super::{Around, Problem};
 use crate::execute::describe;
 use crate::fence::lock;
 use warpjit_runtime::stage::{Batch, StageInterface};
-use warpjit_runtime::{FaultKind, Isa, Launch, ProgramOptions, TextureTables};
+use warpjit_runtime::{FaultKind, Isa, Launch, ProgramOptions, TextureTables, WarpRing};
 
 /// A program, and what it runs with.
 pub(super) struct Stage<'a> {
@@ -14,6 +14,9 @@ pub(super) struct Stage<'a> {
     /// Bytes of LDS.
     pub shared: Option<u32>,
     pub border_colors: Option<u64>,
+    /// The scalar register with the offset of the wave's scratch memory, if it has some, and how that is shared out.
+    pub scratch: u32,
+    pub scratch_ring: WarpRing,
 }
 
 /// Most places that computed jumps of a program lead to.
@@ -26,14 +29,14 @@ const MOST_TARGETS: usize = 16;
 pub(super) fn run(
     around: &Around<'_>,
     stage: &Stage<'_>,
-    interface: StageInterface,
+    mut interface: StageInterface,
     batch: &mut Batch<'_>,
 ) -> Result<(), Problem> {
-    let (card, memory) = (around.card, around.space.memory());
-    let Stage { name, code, shared, border_colors } = *stage;
-    if code.rsrc2 & 1 != 0 {
-        return Err(Refused("scratch memory of graphics programs").into());
-    }
+    let Stage { name, code, shared, border_colors, scratch, scratch_ring } = *stage;
+    let has_scratch = code.rsrc2 & 1 != 0;
+    let card = around.card;
+    let memory = if has_scratch { around.space.scratch_memory() } else { around.space.memory() };
+    interface.scratch = has_scratch.then_some(scratch as u8);
     let options = ProgramOptions::new(Isa::Gcn)
         .chip(Some(card.model))
         .raw(true)
@@ -47,13 +50,16 @@ pub(super) fn run(
     };
     let chip = card.chip();
     let old = chip.generation < 9;
-    let launch = Launch::default().user_data(code.user_data.clone()).textures(TextureTables {
-        tile_modes: old.then(|| Box::new(chip.tile_modes())),
-        macrotile_modes: old.then(|| Box::new(chip.macrotile_modes())),
-        address_config: Some(chip.address_config),
-        border_colors,
-        ..TextureTables::default()
-    });
+    let launch = Launch::default()
+        .scratch_ring(has_scratch.then_some(scratch_ring))
+        .user_data(code.user_data.clone())
+        .textures(TextureTables {
+            tile_modes: old.then(|| Box::new(chip.tile_modes())),
+            macrotile_modes: old.then(|| Box::new(chip.macrotile_modes())),
+            address_config: Some(chip.address_config),
+            border_colors,
+            ..TextureTables::default()
+        });
     let launch = launch.cancel(Some(around.space.ended().clone()));
     let engine = card.engine().map_err(|error| cannot(&error))?;
     // Those that this run has led to.
@@ -79,8 +85,8 @@ pub(super) fn run(
             Some(fault) => fault,
         };
         // RADV's programs of vertices may begin with a part that fetches, and jumps to an address in memory. Nothing has been written then.
-        // From gfx9 on that part may be of a geometry program. Other stages are not run again, as they may have stored something.
-        let is_first = matches!(name, "vertex" | "export") || name == "geometry" && !old;
+        // From gfx9 on that part may be of a geometry or control program. Other stages are not run again, as they may have stored something.
+        let is_first = matches!(name, "vertex" | "export") || matches!(name, "geometry" | "control") && !old;
         let target = fault.address.filter(|_| is_first && fault.kind == FaultKind::Illegal);
         if let Some(target) = target.filter(|target| led.len() < MOST_TARGETS && !led.contains(target)) {
             led.push(target);

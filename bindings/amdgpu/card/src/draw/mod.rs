@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `registers` | registers by address, layouts by tiling index |
 //! | `state` | what a draw is done with |
+//! | `tessellation`, `domain` | runs tessellation programs, cuts patches |
 //! | `geometry` | runs geometry programs |
 //! | `vertices` | runs the vertex program |
 //! | `stream` | which vertices go to buffers |
@@ -21,6 +22,7 @@ mod assemble;
 mod blend;
 mod clip;
 mod depth;
+mod domain;
 mod geometry;
 mod launch;
 mod pixels;
@@ -31,6 +33,7 @@ mod screen;
 mod state;
 mod stream;
 mod target;
+mod tessellation;
 mod vertices;
 
 pub(crate) use registers::Registers;
@@ -38,6 +41,7 @@ pub(crate) use registers::Registers;
 use crate::Card;
 use crate::memory::AddressSpace;
 use assemble::{Primitive, assemble};
+use geometry::Geometry;
 use pixels::Pixels;
 use state::State;
 pub(crate) use stream::Streams;
@@ -102,6 +106,9 @@ pub(crate) struct Counts {
     /// Primitives that geometry programs got, and emitted.
     pub geometry_invocations: u64,
     pub geometry_primitives: u64,
+    /// Patches that control programs got, and runs of the evaluation program.
+    pub patches: u64,
+    pub evaluations: u64,
     /// Primitives that stream output got, and wrote.
     pub needed: u64,
     pub written: u64,
@@ -130,11 +137,31 @@ pub(crate) fn draw(
         number: call.vertices[place as usize].unwrap_or(0).wrapping_add(offset),
         instance,
         primitive,
+        fourth: instance,
     };
     // DX_RASTERIZATION_KILL
     let end = End { around, state: &state, kills: registers.bit(0x28810, 22) };
     let last = state.faces.last_provokes;
     counts.vertices += call.vertices.len() as u64 * u64::from(call.instances);
+    if let Some(tessellation) = &state.tessellation {
+        let each = tessellation.vertices_in;
+        let whole = |run: &[Option<u32>]| -> Vec<u32> {
+            run[..run.len() / each * each].iter().flatten().copied().collect()
+        };
+        let list: Vec<u32> = places.split(Option::is_none).flat_map(whole).collect();
+        let most = tessellation.patches();
+        for instance in 0..call.instances {
+            counts.primitives += (list.len() / each) as u64;
+            for (part, list) in list.chunks(most * each).enumerate() {
+                let vertices: Vec<Vertex> = list.iter().map(|place| vertex(*place, instance, 0)).collect();
+                counts.vertex_invocations += vertices.len() as u64;
+                counts.patches += (vertices.len() / each) as u64;
+                let points = tessellation.run(around, &state, &vertices, (part * most) as u32)?;
+                end.points(tessellation.kind(), &points, counts, streams)?;
+            }
+        }
+        return Ok(());
+    }
     if let Some(geometry) = &state.geometry {
         let (list, each) = assemble::lists(state.primitive, &places, last)?;
         let most = geometry.most_primitives(each as u32)? as usize;
@@ -143,15 +170,7 @@ pub(crate) fn draw(
             for (part, list) in list.chunks(most * each).enumerate() {
                 let vertices: Vec<Vertex> = list.iter().map(|place| vertex(*place, instance, 0)).collect();
                 counts.vertex_invocations += vertices.len() as u64;
-                counts.geometry_invocations +=
-                    (vertices.len() / each) as u64 * u64::from(geometry.invocations);
-                let strips = geometry.run(around, &state, &vertices, each, (part * most) as u32)?;
-                let places: Vec<Option<u32>> =
-                    (0..).zip(&strips).map(|(place, vertex)| vertex.map(|_| place)).collect();
-                let primitives = assemble(geometry.kind, &places, last)?;
-                counts.geometry_primitives += primitives.len() as u64;
-                let column = strips.iter().map(|vertex| vertex.unwrap_or(0)).collect();
-                end.draw(&primitives, vec![column], counts, streams)?;
+                end.geometry(geometry, &vertices, each, (part * most) as u32, counts, streams)?;
             }
         }
         return Ok(());
@@ -197,6 +216,53 @@ struct End<'a> {
 }
 
 impl End<'_> {
+    /// Runs geometry programs over primitives of `each` vertices, of which the first has a number, and draws what they emit.
+    fn geometry(
+        &self,
+        geometry: &Geometry,
+        vertices: &[Vertex],
+        each: usize,
+        first: u32,
+        counts: &mut Counts,
+        streams: &mut Streams,
+    ) -> Result<(), Problem> {
+        counts.geometry_invocations += (vertices.len() / each) as u64 * u64::from(geometry.invocations);
+        let strips = geometry.run(self.around, self.state, vertices, each, first)?;
+        let places: Vec<Option<u32>> =
+            (0..).zip(&strips).map(|(place, vertex)| vertex.map(|_| place)).collect();
+        let primitives = assemble(geometry.kind, &places, self.state.faces.last_provokes)?;
+        counts.geometry_primitives += primitives.len() as u64;
+        let column = strips.iter().map(|vertex| vertex.unwrap_or(0)).collect();
+        self.draw(&primitives, vec![column], counts, streams)
+    }
+
+    /// Draws what has become of patches: points of primitives of a kind.
+    fn points(
+        &self,
+        kind: u32,
+        points: &[Vertex],
+        counts: &mut Counts,
+        streams: &mut Streams,
+    ) -> Result<(), Problem> {
+        let mut unique = points.to_vec();
+        unique.sort_unstable();
+        unique.dedup();
+        counts.evaluations += unique.len() as u64;
+        if let Some(geometry) = &self.state.geometry {
+            // Points, lines, triangles.
+            let each = [1, 2, 3][(kind / 2) as usize % 3];
+            let most = geometry.most_primitives(each as u32)? as usize;
+            for part in points.chunks(most * each) {
+                self.geometry(geometry, part, each, 0, counts, streams)?;
+            }
+            return Ok(());
+        }
+        let place = |point: &Vertex| Some(unique.binary_search(point).unwrap_or(0) as u32);
+        let places: Vec<Option<u32>> = points.iter().map(place).collect();
+        let primitives = assemble(kind, &places, self.state.faces.last_provokes)?;
+        self.draw(&primitives, Vertex::columns(&unique).to_vec(), counts, streams)
+    }
+
     /// Runs the vertex program over vertices, whose registers are in columns, writes to buffers, and draws primitives of them.
     fn draw(
         &self,

@@ -226,6 +226,9 @@ impl<'a> Pixels<'a> {
             code: &self.state.pixel,
             shared: None,
             border_colors: self.state.border_colors,
+            // Behind user data are the mask of primitives and, with WAVE_CNT_EN, a count.
+            scratch: self.state.pixel.user_data.len() as u32 + 1 + (self.state.pixel.rsrc2 >> 7 & 1),
+            scratch_ring: self.state.scratch_ring,
         };
         run(self.around, &stage, self.interface.clone(), &mut batch)?;
         self.write(&quads, &covered, &areas, &outputs, &alive)

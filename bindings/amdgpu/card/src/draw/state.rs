@@ -8,7 +8,11 @@ use super::registers::Registers;
 use super::samples::Samples;
 use super::stream::StreamOutput;
 use super::target::{self, ColorTarget};
+use super::tessellation::Tessellation;
+use super::vertices::Vertex;
 use crate::chip::Chip;
+use warpjit_frontend::gcn::abi::tmpring;
+use warpjit_runtime::WarpRing;
 
 /// The program of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +108,7 @@ pub(super) struct VertexExports {
 #[derive(Debug, Clone)]
 pub(super) struct State {
     pub primitive: u32,
+    pub tessellation: Option<Tessellation>,
     pub geometry: Option<Geometry>,
     pub vertex: Code,
     pub stream: Option<StreamOutput>,
@@ -137,6 +142,8 @@ pub(super) struct State {
     pub samples: Samples,
     pub depth: DepthState,
     pub border_colors: Option<u64>,
+    /// How scratch memory is shared out.
+    pub scratch_ring: WarpRing,
 }
 
 fn bounds(registers: Registers<'_>, address: u32) -> Bounds {
@@ -149,7 +156,7 @@ impl Code {
     /// The program whose registers begin at an address: its place, RSRC1, RSRC2 and the user data.
     pub fn new(registers: Registers<'_>, address: u32, gfx9: bool) -> Code {
         let rsrc2 = registers.at(address + 12);
-        let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 27 & 1) << 5 } else { 0 };
+        let users = rsrc2 >> 1 & 31 | if gfx9 { (rsrc2 >> 28 & 1) << 5 } else { 0 };
         let high = registers.at(address + 4) & 0xff;
         Code {
             address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
@@ -162,7 +169,7 @@ impl Code {
     /// One of gfx9 that is two programs in one, whose registers are in three places.
     pub fn merged(registers: Registers<'_>, address: u32, rsrc: u32, user_data: u32) -> Code {
         let rsrc2 = registers.at(rsrc + 4);
-        let users = rsrc2 >> 1 & 31 | (rsrc2 >> 27 & 1) << 5;
+        let users = rsrc2 >> 1 & 31 | (rsrc2 >> 28 & 1) << 5;
         let high = registers.at(address + 4) & 0xff;
         Code {
             address: u64::from(registers.at(address)) << 8 | u64::from(high) << 40,
@@ -176,11 +183,11 @@ impl Code {
     fn with_words(&self, chip: &Chip, user_data: Vec<u32>) -> Result<Code, Refused> {
         let gfx9 = chip.generation >= 9;
         let count = user_data.len() as u32;
-        if count > if gfx9 { 32 } else { 16 } {
+        if count > if gfx9 { 32 } else { 31 } {
             return Err(Refused("a program with so many scalar registers"));
         }
-        let upper = if gfx9 { (count >> 5) << 27 } else { 0 };
-        let others = self.rsrc2 & !(31 << 1 | if gfx9 { 1 << 27 } else { 0 });
+        let upper = if gfx9 { (count >> 5) << 28 } else { 0 };
+        let others = self.rsrc2 & !(31 << 1 | if gfx9 { 1 << 28 } else { 0 });
         Ok(Code { rsrc2: others | (count & 31) << 1 | upper, user_data, ..self.clone() })
     }
 
@@ -264,9 +271,9 @@ fn bias(registers: Registers<'_>, enable: u32, first: u32) -> Option<DepthBias> 
 
 /// What is not done, of all that registers can ask for.
 fn check(registers: Registers<'_>) -> Result<(), Refused> {
-    // LS, HS, ES and GS: none, or ES that is no program of tessellation, and GS.
-    if !matches!(registers.at(0x28b54) & 0x3f, 0 | 0x30 | 0x20) {
-        return Err(Refused("tessellation programs"));
+    // LS, HS, ES and GS: none, or ES that is no program of tessellation, and GS; and the same with LS and HS.
+    if !matches!(registers.at(0x28b54) & 0x3f, 0 | 0x30 | 0x20 | 0x5 | 0x2d | 0x25) {
+        return Err(Refused("such an order of programs"));
     }
     // DEPTH_COPY, STENCIL_COPY
     if registers.at(0x28000) & 0xc != 0 {
@@ -300,6 +307,10 @@ impl State {
         let center = if registers.bit(0x28be4, 0) { 0.5 } else { 0.0 };
         Ok(State {
             primitive: registers.at(if chip.generation == 6 { 0x8958 } else { 0x3_0908 }) & 0x3f,
+            tessellation: match registers.bit(0x28b54, 2) {
+                true => Some(Tessellation::new(chip, registers)?),
+                false => None,
+            },
             geometry: registers.bit(0x28b54, 5).then(|| Geometry::new(chip, registers)),
             vertex: Code::new(registers, 0xb120, gfx9),
             stream: StreamOutput::new(registers, registers.at(0xb12c)),
@@ -341,6 +352,16 @@ impl State {
             samples: Samples::new(registers, center),
             depth: DepthState::new(chip, registers)?,
             border_colors: (colors != 0).then_some(colors),
+            // SPI_TMPRING_SIZE
+            scratch_ring: tmpring(registers.at(0x286e8)),
         })
+    }
+
+    /// The number of a primitive as programs see it: that of its patch, or its own.
+    pub fn number_of(&self, vertices: &[Vertex], own: u32) -> u32 {
+        match (&self.tessellation, vertices.first()) {
+            (Some(_), Some(vertex)) => vertex.fourth,
+            _ => own,
+        }
     }
 }

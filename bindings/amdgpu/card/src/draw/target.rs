@@ -47,11 +47,13 @@ impl Surface {
     pub fn new(view: &View, level: u32, layers: [u32; 2]) -> Surface {
         let count = match view.layout {
             Layout::Gcn(surface) => surface.mode.samples,
+            Layout::Gfx9(surface) => surface.samples,
             _ => 1,
         };
         let of_sample = |sample: u32| {
             let layout = match view.layout {
                 Layout::Gcn(surface) => Layout::Gcn(gcn::Surface { sample, ..surface }),
+                Layout::Gfx9(surface) => Layout::Gfx9(gfx9::Surface { sample, ..surface }),
                 ref other => other.clone(),
             };
             View { layout, ..view.clone() }.level(level)
@@ -290,9 +292,6 @@ fn surface(
         let mode = tile_mode(chip, attributes & 31, format.bytes, samples);
         return Ok(Surface::old(address, mode, pitch, slice, format, layers));
     }
-    if samples > 1 {
-        return Err(Refused("several samples a pixel on gfx9"));
-    }
     let address = u64::from(word(0)) << 8 | u64::from(word(4) & 0xff) << 40;
     let sizes = word(8);
     let kind = if attributes >> 28 & 3 == 2 { Kind::D3 } else { Kind::D2Array };
@@ -302,6 +301,8 @@ fn surface(
         pitch: (registers.at(0x287a0 + 4 * number) & 0xffff) + 1,
         levels: (sizes >> 28) + 1,
         gb_addr_config: chip.address_config,
+        samples,
+        sample: 0,
     });
     Ok(Surface::new(&view(kind, size, format, layout, address), view_word >> 24 & 15, layers))
 }

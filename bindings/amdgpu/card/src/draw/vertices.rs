@@ -9,12 +9,15 @@ use warpjit_runtime::stage::{
     StageOutput, Work,
 };
 
-/// What a vertex program gets of a vertex: its number, its instance, and the number of its primitive.
+/// What a vertex program gets of a vertex: its number, its instance, and the number of its primitive. Of a point of a patch: u, v, the number
+/// of the patch in its group, and that in the draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Vertex {
     pub instance: u32,
     pub primitive: u32,
     pub number: u32,
+    /// The fourth register.
+    pub fourth: u32,
 }
 
 /// What vertices have exported: four words of each export and vertex.
@@ -54,7 +57,7 @@ impl Vertex {
             vertices.iter().map(|vertex| vertex.number).collect(),
             vertices.iter().map(|vertex| vertex.instance).collect(),
             vertices.iter().map(|vertex| vertex.primitive).collect(),
-            vertices.iter().map(|vertex| vertex.instance).collect(),
+            vertices.iter().map(|vertex| vertex.fourth).collect(),
         ]
     }
 }
@@ -88,17 +91,26 @@ pub(super) fn shade(
         Exports { positions: make(state.exports.positions), parameters: make(state.exports.parameters) };
     // Waves that write to buffers start with different registers.
     let each = if streamed.is_some() { 64 } else { count.max(1) };
+    // OC_LDS_EN: patches are at the start of their ring.
+    let evaluates = state.tessellation.is_some() && state.geometry.is_none();
+    let offset = (evaluates && state.vertex.rsrc2 >> 7 & 1 != 0).then_some(0);
     for first in (0..count).step_by(each) {
         let end = count.min(first + each);
-        let code = match streamed {
-            Some(streamed) => &state.vertex.with(around.card.chip(), &streamed.registers(first as u32))?,
-            None => &state.vertex,
-        };
+        let mut more = streamed.as_ref().map_or(Vec::new(), |streamed| streamed.registers(first as u32));
+        more.extend(offset);
+        let code = &state.vertex.with(around.card.chip(), &more)?;
         let mut batch = Batch::new(Work::Vertices((end - first) as u32));
         batch.inputs = columns[..registers].iter().map(|column| Rows::from(&column[first..end])).collect();
         let all = exports.positions.iter_mut().chain(&mut exports.parameters);
         batch.outputs = all.map(|rows| RowsMut::from(&mut rows[4 * first..4 * end])).collect();
-        let stage = Stage { name: "vertex", code, shared: None, border_colors: state.border_colors };
+        let stage = Stage {
+            name: "vertex",
+            code,
+            shared: None,
+            border_colors: state.border_colors,
+            scratch: code.user_data.len() as u32,
+            scratch_ring: state.scratch_ring,
+        };
         run(around, &stage, interface.clone(), &mut batch)?;
     }
     Ok(exports)

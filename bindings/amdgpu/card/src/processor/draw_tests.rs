@@ -236,14 +236,28 @@ fn masks_and_blending() {
 /// Four samples a pixel, of which a side through the middles of pixels covers three; and their means.
 #[test]
 fn several_samples_and_their_means() {
-    for chip in ["tahiti", "polaris10"] {
+    for chip in CHIPS {
         let mut card = card(chip, TRIANGLES);
+        // Gfx9: blocks of 64 KB. Before: tiles of 8 x 8.
         let tiled = card.processor.card.chip().tile_modes();
-        let tiled = (8..31).find(|index: &usize| tiled[*index] >> 2 & 15 == 2).unwrap() as u32;
-        let base = (DATA >> 8) as u32;
+        let tiled = (8..31).find(|index: &usize| tiled[*index] >> 2 & 15 == 2);
         let info = 14 << 2 | 7 << 8;
-        let words = [base, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, tiled | 2 << 12 | 2 << 15];
-        set(&mut card, 0x28c60, &words);
+        let target = |card: &mut Fixture, number: u32, address: u64, samples: u32| {
+            let base = (address >> 8) as u32;
+            let first = 0x28c60 + 0x3c * number;
+            let attributes = samples << 12 | samples << 15;
+            if chip == "vega10" {
+                let swizzle = if samples > 0 { 9 << 18 } else { 0 };
+                let size = (SIZE - 1) | (SIZE - 1) << 14;
+                set(card, first, &[base, 0, size, 0, info, attributes | swizzle | 1 << 28]);
+                set(card, 0x287a0 + 4 * number, &[SIZE - 1]);
+            } else {
+                let index = if samples > 0 { tiled.unwrap() as u32 } else { 8 };
+                let size = [SIZE / 8 - 1, SIZE * SIZE / 64 - 1];
+                set(card, first, &[base, size[0], size[1], 0, info, attributes | index]);
+            }
+        };
+        target(&mut card, 0, DATA, 2);
         set(&mut card, 0x28be0, &[2]);
         set(&mut card, 0x28a48, &[1]);
         // In 1/16 of a pixel from the middle: (-4, -4), (4, 4), (-4, 2), (2, -4).
@@ -256,8 +270,7 @@ fn several_samples_and_their_means() {
         assert_eq!(card.processor.drawn.samples, u64::from(4 * inside + 3 * SIZE), "{chip}");
         // The second target, in lines.
         let results = DATA + 0x1_0000;
-        let words = [(results >> 8) as u32, SIZE / 8 - 1, SIZE * SIZE / 64 - 1, 0, info, 8];
-        set(&mut card, 0x28c9c, &words);
+        target(&mut card, 1, results, 0);
         set(&mut card, 0x28808, &[0xcc << 16 | 3 << 4]);
         set(&mut card, if chip == "tahiti" { 0x8958 } else { 0x3_0908 }, &[RECTANGLES]);
         card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);
@@ -382,7 +395,7 @@ fn user_data_of_all_stages() {
 
 #[test]
 fn what_cannot_be_drawn_changes_nothing() {
-    let refused: &[(u32, u32)] = &[(0x28b54, 1 << 2), (0x28808, 4 << 4), (0x28c70, 31 << 2), (0xb02c, 1)];
+    let refused: &[(u32, u32)] = &[(0x28b54, 1 << 3), (0x28808, 4 << 4), (0x28c70, 31 << 2)];
     for (register, value) in refused {
         let mut card = card("polaris10", RECTANGLES);
         set(&mut card, *register, &[*value]);
@@ -394,8 +407,8 @@ fn what_cannot_be_drawn_changes_nothing() {
 
 #[test]
 fn wild_draws_end_the_submission() {
-    // Programs that are not there, and targets.
-    for (register, value) in [(0xb120, 0x77_0000), (0xb020, 0x77_0000), (0x28c60, 0x77_0000)] {
+    // Programs that are not there, and targets; scratch memory without a ring of it.
+    for (register, value) in [(0xb120, 0x77_0000), (0xb020, 0x77_0000), (0x28c60, 0x77_0000), (0xb02c, 1)] {
         let mut card = card("polaris10", RECTANGLES);
         set(&mut card, register, &[value]);
         card.packet(op::DRAW_INDEX_AUTO, &[3, 2]);

@@ -25,7 +25,6 @@ impl Processor {
             }
             2 => {
                 let drawn = self.drawn;
-                // Of tessellation programs there are none.
                 let statistics = [
                     drawn.pixel_invocations,
                     drawn.drawn,
@@ -35,8 +34,8 @@ impl Processor {
                     drawn.geometry_primitives,
                     drawn.primitives,
                     drawn.vertices,
-                    0,
-                    0,
+                    drawn.patches,
+                    drawn.evaluations,
                     self.invocations,
                 ];
                 for (number, value) in (0..).zip(statistics) {

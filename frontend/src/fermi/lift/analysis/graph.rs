@@ -5,7 +5,7 @@ use warpjit_ir::{Meter, Stopped};
 
 use crate::code::Code;
 use crate::envydis::fetch;
-use crate::fermi::lift::Options;
+use crate::fermi::lift::options::Options;
 use crate::fermi::modifier::Breakpoint;
 use crate::fermi::{
     Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_word, dialect::Fermi,

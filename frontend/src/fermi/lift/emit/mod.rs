@@ -22,7 +22,7 @@ pub(in crate::fermi::lift) fn constant(space: u8, offset: i32, bytes: u8, signed
 
 /// The block behind an instruction that ends one. The graph has made it a leader.
 pub(in crate::fermi::lift) fn next_block(e: &Emit<'_>, inst: &Inst) -> Block {
-    e.own.program.blocks.behind(inst.next_pc())
+    e.own.family.program.blocks.behind(inst.next_pc())
 }
 
 impl Emit<'_> {
@@ -30,7 +30,7 @@ impl Emit<'_> {
 
     /// A general register; zero beyond the allotted ones.
     pub(in crate::fermi::lift) fn reg(&mut self, number: u8) -> Value {
-        match self.own.slots.registers.get(usize::from(number)) {
+        match self.own.family.slots.registers.get(usize::from(number)) {
             Some(&slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -38,7 +38,7 @@ impl Emit<'_> {
 
     /// Writes a general register under the guard.
     pub(in crate::fermi::lift) fn set_reg(&mut self, number: u8, value: Value) {
-        if let Some(&slot) = self.own.slots.registers.get(usize::from(number)) {
+        if let Some(&slot) = self.own.family.slots.registers.get(usize::from(number)) {
             self.put_guarded(slot, value);
         }
     }
@@ -68,7 +68,7 @@ impl Emit<'_> {
 
     /// A predicate register.
     pub(in crate::fermi::lift) fn pred(&mut self, pred: PredSrc) -> Value {
-        let value = match self.own.slots.predicates.get(usize::from(pred.num)) {
+        let value = match self.own.family.slots.predicates.get(usize::from(pred.num)) {
             Some(&slot) => self.get(slot),
             None => self.b.bool(true),
         };
@@ -77,7 +77,7 @@ impl Emit<'_> {
 
     /// Writes a predicate under the guard.
     pub(in crate::fermi::lift) fn set_pred(&mut self, pred: Option<u8>, value: Value) {
-        if let Some(&slot) = pred.and_then(|pred| self.own.slots.predicates.get(usize::from(pred))) {
+        if let Some(&slot) = pred.and_then(|pred| self.own.family.slots.predicates.get(usize::from(pred))) {
             self.put_guarded(slot, value);
         }
     }
@@ -166,14 +166,14 @@ impl Emit<'_> {
 
     /// `$c` as it is.
     pub(in crate::fermi::lift) fn flags(&mut self) -> Flags {
-        let [zero, sign, carry, overflow] = self.own.slots.flags.map(|slot| self.get(slot));
+        let [zero, sign, carry, overflow] = self.own.family.slots.flags.map(|slot| self.get(slot));
         Flags { zero, sign, carry, overflow }
     }
 
     /// Writes `$c` under the guard.
     pub(in crate::fermi::lift) fn set_flags(&mut self, flags: Flags) {
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
-        for (slot, value) in self.own.slots.flags.into_iter().zip(values) {
+        for (slot, value) in self.own.family.slots.flags.into_iter().zip(values) {
             self.put_guarded(slot, value);
         }
     }

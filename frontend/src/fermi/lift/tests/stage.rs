@@ -23,6 +23,7 @@ fn interface(stage: Stage, inputs: &[(u32, u32, Per)], outputs: &[(OutputPlace, 
             .map(|&(at, words, per)| StageInput { place: InputPlace::Address(at), words, per })
             .collect(),
         outputs: outputs.iter().map(|&(place, words)| StageOutput { place, words }).collect(),
+        ..StageInterface::default()
     }
 }
 

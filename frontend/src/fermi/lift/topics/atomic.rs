@@ -15,7 +15,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::LdLock => load_lock(e, inst),
         Op::StUnlock => store_unlock(e, inst),
-        _ => atomic(e, inst),
+        Op::Red | Op::Atom => atomic(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -66,7 +67,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let new = (op == AtomicOp::Cas).then(|| operand(e, 2, 2));
     let address = e.address(base, wide_address);
     // One access where all is global memory, else one for each space, with the lanes that are there.
-    let cases: Vec<Case> = if e.own.program.windows {
+    let cases: Vec<Case> = if e.own.family.program.windows {
         let place = generic::place(e, address, offset);
         let cases = place.cases().into_iter().zip([5, 6, 6]);
         let cases = cases.zip([7, 8, 9]).map(|(((space, address, mask), slot), mask_slot)| {

@@ -6,8 +6,8 @@
 //! still be read, and each warp clears the previous one when all warps have arrived at the next barrier.
 
 use warpjit_ir::{
-    AtomicOp, BarrierSpec, Block, Builder, Builtin, Imm, IntCC, MemAccess, Opcode, Slot, SlotInit, Space,
-    Terminator, Type, Value,
+    AtomicOp, BarrierSpec, Block, Builder, Builtin, GuestFault, Imm, IntCC, MemAccess, Opcode, Slot,
+    SlotInit, Space, Terminator, Type, Value,
 };
 
 use crate::fermi::abi::{COUNTERS_ADDRESS, COUNTERS_BYTES};
@@ -29,11 +29,14 @@ pub(in crate::fermi::lift) fn counts(inst: &Inst) -> bool {
 
 /// Emits a barrier. Where a register says which or how many threads, that of the warp's lowest active lane counts.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(inst.op, Op::Bar) {
+        return e.fault(GuestFault::Illegal);
+    }
     let mut spec =
         BarrierSpec { index: 0, arrive: true, wait: inst.mods.bar != BarOp::Arrive, warps: None, from: None };
     let threads = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };
     let mut known = e.immediate(inst, 0).zip(threads);
-    if e.own.program.plan.is_some() {
+    if e.own.family.program.plan.is_some() {
         // In a graphics stage it opens when the warp's lanes are there; other warps have nothing to do with it.
         known = Some((e.immediate(inst, 0).unwrap_or(0), 0));
     }
@@ -143,7 +146,7 @@ fn named(e: &mut Emit<'_>, name: &str, init: SlotInit) -> Slot {
 
 /// Adds the lanes that decide: those whose predicate holds, of `and` those whose does not.
 fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
-    let part = named(e, "#counters", SlotInit::WarpOffset(e.own.program.counters));
+    let part = named(e, "#counters", SlotInit::WarpOffset(e.own.family.program.counters));
     // Two bits for each barrier.
     let turns = named(e, "#turns", SlotInit::Zero);
     let index = match spec.from {

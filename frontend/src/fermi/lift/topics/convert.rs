@@ -1,17 +1,20 @@
 //! Lifts `cvt`: as IR operations if they give exactly the chip's result, else as a call of a pure function.
 
-use warpjit_ir::{Opcode, PureFn, Scalar, Value};
+use warpjit_ir::{GuestFault, Opcode, PureFn, Scalar, Value};
 
 use super::double;
 use super::float::{saturate, source};
 use crate::fermi::lift::emit::Emit;
 use crate::fermi::numeric::convert::{Convert, Form, Kind};
 use crate::fermi::numeric::{self, pure};
-use crate::fermi::{Inst, Select};
+use crate::fermi::{Inst, Op, Select};
 use crate::soft::Rounding;
 
 /// Emits one conversion.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(inst.op, Op::Cvt) {
+        return e.fault(GuestFault::Illegal);
+    }
     let Some(form) = form(inst) else { return };
     let wide = form.from.bits() == 64 || form.to.bits() == 64;
     match (form.from, form.to) {

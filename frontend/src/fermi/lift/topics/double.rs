@@ -1,7 +1,7 @@
 //! Lifts f64 arithmetic: IR operations for round-to-nearest, pure functions for other directions. f64 denormals are never
 //! flushed.
 
-use warpjit_ir::{Opcode, PureFn, Scalar, Value};
+use warpjit_ir::{GuestFault, Opcode, PureFn, Scalar, Value};
 
 use super::float::{is_nearest, modified};
 use super::int::pick;
@@ -26,7 +26,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::DAdd => arithmetic(e, inst, Opcode::Fadd, &pure::ADD64, 2),
         Op::DMul => arithmetic(e, inst, Opcode::Fmul, &pure::MUL64, 2),
-        _ => arithmetic(e, inst, Opcode::Fma, &pure::FMA64, 3),
+        Op::DFma => arithmetic(e, inst, Opcode::Fma, &pure::FMA64, 3),
+        _ => return e.fault(GuestFault::Illegal),
     };
     e.write64(inst, result);
     if inst.cc_out {

@@ -5,7 +5,7 @@
 //! become the IR's division and square root.
 
 use crate::simt::float_compare;
-use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
+use warpjit_ir::{FloatCC, GuestFault, Opcode, PureFn, Scalar, Value};
 
 use super::int::pick;
 use super::special::write_test;
@@ -49,7 +49,9 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             let result = e.b.select(first, a, b);
             e.write(inst, result);
         }
-        _ => special(e, inst),
+        Op::PreSin | Op::PreEx2 | Op::Cos | Op::Sin | Op::Ex2 | Op::Lg2 => special(e, inst),
+        Op::Rcp | Op::Rsqrt | Op::Rcp64h | Op::Rsqrt64h => special(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lifts integer arithmetic, logic, shifts, bit fields and comparisons (docs/hardware/fermi.md section 2, seed 004).
 
-use warpjit_ir::{IntCC, Opcode, Scalar, Value};
+use warpjit_ir::{GuestFault, IntCC, Opcode, Scalar, Value};
 
 use super::special::write_test;
 use crate::fermi::lift::emit::Emit;
@@ -60,7 +60,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             let count = e.b.popcnt(both);
             e.finish(inst, count);
         }
-        _ => permute(e, inst),
+        Op::Prmt => permute(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

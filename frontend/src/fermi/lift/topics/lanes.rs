@@ -1,6 +1,6 @@
 //! Lifts cross-lane operations: vote, shuffle, quad operations. Lanes whose guard fails take no part in a vote.
 
-use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
+use warpjit_ir::{Builtin, GuestFault, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 
 use super::float::is_nearest;
 use crate::fermi::lift::emit::Emit;
@@ -12,7 +12,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::Vote => vote(e, inst),
         Op::Shfl => shuffle(e, inst),
-        _ => quadop(e, inst),
+        Op::QuadOp => quadop(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -76,7 +77,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
 /// The slot of source `n`, which other lanes read: what counts is the register, not a copy made by the active lanes.
 fn register(e: &Emit<'_>, inst: &Inst, n: usize) -> Option<Slot> {
     match inst.src(n).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.own.slots.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.family.slots.registers.get(usize::from(num)).copied(),
         _ => None,
     }
 }

@@ -34,11 +34,12 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 write(e, dst, &values);
             }
         }
-        _ => {
+        Op::Ld | Op::Ldu => {
             let Some(operand) = inst.src(0).map(|src| src.operand) else { return };
             let values = load(e, operand, ty);
             write(e, inst.dst, &values);
         }
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -87,7 +88,7 @@ fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
     let Some(mem) = access(space, ty) else { return Vec::new() };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.own.program.windows {
+    if space == MemSpace::Global && e.own.family.program.windows {
         let place = generic::place(e, address, offset);
         return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
     }
@@ -102,7 +103,7 @@ pub(in crate::fermi::lift) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type
     let Some(mem) = access(space, ty) else { return };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.own.program.windows {
+    if space == MemSpace::Global && e.own.family.program.windows {
         let place = generic::place(e, address, offset);
         for (n, &value) in values.iter().enumerate() {
             place.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);

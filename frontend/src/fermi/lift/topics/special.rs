@@ -1,6 +1,6 @@
 //! Lifts moves between register kinds: general registers, flags, predicates, special registers.
 
-use warpjit_ir::{Builtin, Value};
+use warpjit_ir::{Builtin, GuestFault, Value};
 
 use super::stage;
 use crate::fermi::lift::emit::Emit;
@@ -31,10 +31,11 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::MovFromSreg => special_register(e, inst),
         Op::MovFromFlags => from_flags(e, inst),
         Op::MovToFlags => to_flags(e, inst),
-        _ => {
+        Op::Lepc => {
             let pc = e.b.i32(inst.pc);
             e.write(inst, pc);
         }
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -96,8 +97,14 @@ fn flags_shift(inst: &Inst) -> u32 {
 
 fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
     let mut value = e.b.i32(0);
-    let flags =
-        e.own.slots.predicates.into_iter().zip(0..).chain(e.own.slots.flags.into_iter().zip(CARRY_FIELD..));
+    let flags = e
+        .own
+        .family
+        .slots
+        .predicates
+        .into_iter()
+        .zip(0..)
+        .chain(e.own.family.slots.flags.into_iter().zip(CARRY_FIELD..));
     for (slot, place) in flags {
         let holds = e.get(slot);
         let bit = e.bit_at(holds, place);
@@ -119,8 +126,14 @@ fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
 fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
     let shift = flags_shift(inst);
-    let flags =
-        e.own.slots.predicates.into_iter().zip(0..).chain(e.own.slots.flags.into_iter().zip(CARRY_FIELD..));
+    let flags = e
+        .own
+        .family
+        .slots
+        .predicates
+        .into_iter()
+        .zip(0..)
+        .chain(e.own.family.slots.flags.into_iter().zip(CARRY_FIELD..));
     for (slot, place) in flags {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
@@ -167,7 +180,7 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
         51 => e.b.i32(SHARED_BANKS),
         52 => e.b.i32(abi::LOCAL_WINDOW),
         54 => {
-            let bytes = e.own.program.local_bytes;
+            let bytes = e.own.family.program.local_bytes;
             e.b.i32(bytes)
         }
         56..=60 => lane_mask(e, number),

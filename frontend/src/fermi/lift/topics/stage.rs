@@ -5,8 +5,8 @@
 
 use warpjit_ir::{FloatCC, GuestFault, IntCC, Opcode, Scalar, Value};
 
-use crate::fermi::lift::Needs;
 use crate::fermi::lift::emit::Emit;
+use crate::fermi::lift::options::Needs;
 use crate::fermi::modifier::{AttrSpace, Emission, InterpMode, InterpSample, PixelInfo};
 use crate::fermi::numeric;
 use crate::fermi::{Inst, MemSpace, Op, Operand, ZERO_REG};
@@ -84,7 +84,7 @@ pub(in crate::fermi::lift) fn note(inst: &Inst, stage: Stage, needs: &mut Needs)
 
 /// Emits an instruction of this topic.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let Some(plan) = e.own.program.plan else { return e.fault(GuestFault::Illegal) };
+    let Some(plan) = e.own.family.program.plan else { return e.fault(GuestFault::Illegal) };
     match inst.op {
         Op::Interp => interpolate(e, inst, plan),
         Op::LdVertex => {
@@ -102,7 +102,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::LdAttr => load(e, inst, plan),
         Op::StAttr => store(e, inst, plan),
         Op::PixInfo => pixel_information(e, inst, plan),
-        _ => emit_vertex(e, inst, plan),
+        Op::Out => emit_vertex(e, inst, plan),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -230,7 +231,7 @@ fn emit_vertex(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
 
 /// Keeps the outputs that are registers, before a thread ends.
 pub(in crate::fermi::lift) fn keep_registers(e: &mut Emit<'_>) {
-    if let Some(plan) = e.own.program.plan {
+    if let Some(plan) = e.own.family.program.plan {
         e.keep_registers(plan, |e, number| e.reg(number.min(ZERO_REG.into()) as u8));
     }
 }
@@ -238,7 +239,7 @@ pub(in crate::fermi::lift) fn keep_registers(e: &mut Emit<'_>) {
 /// The special registers of graphics: vertices of a primitive, number of the thread, direction of the framebuffer, whether the lane is a
 /// helper.
 pub(in crate::fermi::lift) fn special_register(e: &mut Emit<'_>, number: u8) -> Value {
-    let Some(plan) = e.own.program.plan else { return e.b.i32(0) };
+    let Some(plan) = e.own.family.program.plan else { return e.b.i32(0) };
     match number {
         16 => {
             let vertices = plan.interface.vertices;

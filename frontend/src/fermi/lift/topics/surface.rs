@@ -1,6 +1,6 @@
 //! Lifts surface instructions: loads and stores by slot (GF100) and by address (GK104); docs/hardware/textures-nv.md sections 11 to 13.
 
-use warpjit_ir::{AtomicOp, Value};
+use warpjit_ir::{AtomicOp, GuestFault, Value};
 
 use crate::fermi::lift::emit::Emit;
 use crate::fermi::modifier::{SurfaceOutside, SurfaceShape};
@@ -82,8 +82,14 @@ fn stored(inst: &Inst) -> Option<Operand> {
 
 /// Emits a surface instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(
+        inst.op,
+        Op::SuLdB | Op::SuStB | Op::SuStP | Op::SuLea | Op::SuRedP | Op::SuLdGB | Op::SuStGB | Op::SuStGP
+    ) {
+        return e.fault(GuestFault::Illegal);
+    }
     let request = request(inst);
-    let mailbox = e.own.program.mailbox;
+    let mailbox = e.own.family.program.mailbox;
     let put = |e: &mut Emit<'_>, word: u32, value: Value| {
         let value = e.b.splat(value);
         e.set_lane_memory(mailbox + 4 * word, value);

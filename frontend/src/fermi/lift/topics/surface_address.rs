@@ -14,7 +14,7 @@
 //! block in 24 to 27, log2 of its gobs in 28 to 30, and in bit 31 whether the coordinate was outside; of `subfm`, the byte in the
 //! block in bits 0 to 23, log2 of the block's gobs in bits 24 to 27.
 
-use warpjit_ir::{IntCC, Value};
+use warpjit_ir::{GuestFault, IntCC, Value};
 
 use crate::fermi::lift::emit::Emit;
 use crate::fermi::modifier::{SurfaceLayout, SurfaceShape};
@@ -29,7 +29,8 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::SuClamp => clamp(e, inst),
         Op::SuBfm => place_in_block(e, inst),
         Op::SuEau => upper_address(e, inst),
-        _ => multiply(e, inst),
+        Op::IMadSd => multiply(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lifts texture instructions (docs/hardware/textures-nv.md section 6). GF100 takes sources from two groups of registers, GK104 from one
 //! list, of which four are in the first group.
 
-use warpjit_ir::{Slot, Value};
+use warpjit_ir::{GuestFault, Slot, Value};
 
 use crate::fermi::Family as Encoding;
 use crate::fermi::lift::emit::{Emit, constant};
@@ -101,7 +101,13 @@ pub(in crate::fermi::lift) fn is_texture(inst: &Inst) -> bool {
 
 /// Emits a texture instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let program = e.own.program;
+    if !matches!(
+        inst.op,
+        Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad
+    ) {
+        return e.fault(GuestFault::Illegal);
+    }
+    let program = e.own.family.program;
     let mods = &inst.mods;
     let stage = program.plan.map_or(Stage::Compute, |plan| plan.interface.stage);
     let mut request = Request::new(family(inst.chip), operation(inst));
@@ -189,7 +195,7 @@ fn registers(
     let mut slots = Vec::new();
     for _ in 0..axes {
         let register = sources.next(0);
-        slots.push(e.own.slots.registers.get(usize::from(register)).copied());
+        slots.push(e.own.family.slots.registers.get(usize::from(register)).copied());
         arguments.coordinates.push(e.group(register, 0));
     }
     let mut next = |e: &mut Emit<'_>, group: usize| -> Value {

@@ -1,7 +1,7 @@
 //! Lifts video instructions: each becomes a call of a pure function, whose arguments are the instruction's form and three
 //! operands.
 
-use warpjit_ir::Value;
+use warpjit_ir::{GuestFault, Value};
 
 use super::int::compare;
 use super::special::write_test;
@@ -12,6 +12,22 @@ use crate::fermi::{AddOp, Inst, Op, Operand, Select, Type};
 
 /// Emits a video instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if !matches!(
+        inst.op,
+        Op::VAdd
+            | Op::VAvg
+            | Op::VMin
+            | Op::VMax
+            | Op::VAbsDiff
+            | Op::VSet
+            | Op::VSetP
+            | Op::VShr
+            | Op::VShl
+            | Op::VMad
+            | Op::VSel
+    ) {
+        return e.fault(GuestFault::Illegal);
+    }
     if inst.op == Op::VSetP {
         return set_predicates(e, inst);
     }

@@ -5,7 +5,7 @@
 //! and writes is said in its row.
 
 use super::hwreg;
-use super::views::{HI, LANE, LO, View};
+use super::view::{HI, LANE, LO, View};
 use crate::gcn::lift::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
 use crate::gcn::row_words::{Property, Registers};
 use crate::gcn::table::meaning;

@@ -10,11 +10,13 @@ use warpjit_ir::{Meter, Stopped};
 
 use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::statics::Statics;
-use super::views::{Analysis, HI, LANE, LO, View};
+use super::view::{HI, LANE, LO, View};
+use super::views::Analysis;
 use crate::code::Code;
 use crate::gcn::lift::options::Options;
 use crate::gcn::lift::slots::{EXEC, M0};
 use crate::gcn::{Inst, Op, Operand, Segment};
+use crate::reach::{After, Reach, Source};
 
 /// A block.
 #[derive(Clone, Debug, Default)]
@@ -55,21 +57,9 @@ pub(in crate::gcn::lift) struct Graph {
 /// again when less is known where it begins, or when something turns out to lead into its middle. What is known only ever becomes less, so
 /// each block is looked at a few times.
 struct Explorer<'a> {
-    code: &'a Code<'a>,
-    options: &'a Options<'a>,
+    source: Program<'a>,
     meter: &'a Meter,
-    /// Instructions, each with the number of the run of code that it was decoded in.
-    insts: BTreeMap<u32, (Inst, usize)>,
-    /// The leaders of each run. Runs may overlap where something leads into the middle of an instruction.
-    runs: Vec<BTreeSet<u32>>,
-    leaders: BTreeSet<u32>,
-    /// Leaders whose code has not been decoded yet.
-    work: Vec<u32>,
-    /// Indirect targets: where a jump to an unknown address may go.
-    indirect: BTreeSet<u32>,
-    /// Indirect targets to which the state after such jumps (`anywhere`) has not been propagated. That is done when the worklist is
-    /// empty, because the state where a new target cuts a block must be propagated first.
-    led_anywhere: Vec<u32>,
+    reach: Reach<u32, Inst>,
     /// Constants that could be addresses of code. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
     /// jumps when the worklist is empty, because a block that begins at one may cut the code that computes a jump's address, and then that
     /// address may no longer be known.
@@ -77,19 +67,85 @@ struct Explorer<'a> {
     untold: Vec<u32>,
     /// Whether the targets that the options name ([`Options::jump_targets`]) are among them.
     told_given: bool,
-    /// Branches that are taken for `s_nop`.
-    dropped: &'a BTreeSet<u32>,
     /// What is known at the start of each block.
     statics: BTreeMap<u32, Statics>,
-    /// The worklist: blocks to visit. Blocks that were cut shorter (`shortened`) are visited last, because a block may be cut many times.
+    /// The worklist: blocks to visit. Blocks that were cut shorter ([`Reach::take_shortened`]) are visited last, because a block may be
+    /// cut many times.
     waiting: BTreeSet<u32>,
-    shortened: BTreeSet<u32>,
     /// The targets of computed jumps, by the jump's address; `None`: unknown.
     jumps: BTreeMap<u32, Option<Vec<u32>>>,
     /// The state after all jumps to unknown addresses, merged. `anywhere_waits`: it has changed and has not been propagated to their
     /// targets. That is done when the worklist is empty, because there may be as many jumps and targets as blocks.
     anywhere: Option<Statics>,
     anywhere_waits: bool,
+}
+
+/// The program's code, and where jumps to unknown addresses may go in what has been decoded of it.
+struct Program<'a> {
+    code: &'a Code<'a>,
+    options: &'a Options<'a>,
+    /// Branches that are taken for `s_nop`.
+    dropped: &'a BTreeSet<u32>,
+    /// Indirect targets: where a jump to an unknown address may go.
+    indirect: BTreeSet<u32>,
+    /// Indirect targets to which the state after such jumps (`Explorer::anywhere`) has not been propagated. That is done when the worklist
+    /// is empty, because the state where a new target cuts a block must be propagated first.
+    led_anywhere: Vec<u32>,
+}
+
+impl Program<'_> {
+    /// A jump may go there of which it is not known where it goes.
+    fn lead_anywhere(&mut self, pc: u32) {
+        if self.indirect.insert(pc) {
+            self.led_anywhere.push(pc);
+        }
+    }
+}
+
+impl Source<u32> for Program<'_> {
+    type Inst = Inst;
+
+    fn decode(&mut self, pc: u32) -> Option<Inst> {
+        if !pc.is_multiple_of(4) {
+            return None;
+        }
+        let bytes = self.code.bytes(pc);
+        let Some(mut inst) = (self.options.decode)(&bytes, pc, self.options.chip) else {
+            self.code.depend(pc, LONGEST_INST);
+            return None;
+        };
+        self.code.depend(pc, inst.len.into());
+        if let Some(target) = inst.target_pc {
+            inst.target_pc = Some(self.code.branch(pc, target).map_or(target, u64::from));
+        }
+        if self.dropped.contains(&pc) {
+            inst.op = Op::S_NOP;
+            inst.target_pc = None;
+        }
+        Some(inst)
+    }
+
+    fn leads(&mut self, _: u32, inst: &Inst, leaders: &mut Vec<u32>) -> Result<After<u32>, Stopped> {
+        let next = inst.next_pc() as u32;
+        let target = inst.target_pc.map(|target| target as u32);
+        leaders.extend(target);
+        if is_fork(inst) {
+            leaders.push(next);
+            self.lead_anywhere(next);
+            target.into_iter().for_each(|target| self.lead_anywhere(target));
+        }
+        if matches!(inst.op, Op::S_SWAPPC_B64 | Op::S_CALL_B64) {
+            leaders.push(next);
+            self.lead_anywhere(next);
+        }
+        if !ends_block(inst) {
+            return Ok(After::Next(next));
+        }
+        if goes_on(inst) {
+            leaders.push(next);
+        }
+        Ok(After::Ends)
+    }
 }
 
 /// Bytes of the longest instruction.
@@ -115,28 +171,21 @@ impl Graph {
         meter: &Meter,
     ) -> Result<Graph, Stopped> {
         meter.stage("finding the code that can be reached")?;
+        let source = Program { code, options, dropped, indirect: BTreeSet::new(), led_anywhere: Vec::new() };
         let mut explorer = Explorer {
-            code,
-            options,
+            source,
             meter,
-            insts: BTreeMap::new(),
-            runs: Vec::new(),
-            leaders: BTreeSet::new(),
-            work: Vec::new(),
-            indirect: BTreeSet::new(),
-            led_anywhere: Vec::new(),
+            reach: Reach::new(),
             pointers: BTreeSet::new(),
             untold: Vec::new(),
             told_given: false,
-            dropped,
             statics: BTreeMap::new(),
             waiting: BTreeSet::new(),
-            shortened: BTreeSet::new(),
             jumps: BTreeMap::new(),
             anywhere: None,
             anywhere_waits: false,
         };
-        explorer.lead(options.entry);
+        explorer.reach.lead(options.entry);
         explorer.flow(options.entry, &Statics::entry(options))?;
         explorer.run()?;
         explorer.graph()
@@ -241,28 +290,10 @@ pub(in crate::gcn::lift) fn computed_target(inst: &Inst) -> Option<usize> {
 }
 
 impl Explorer<'_> {
-    /// A block begins there.
-    fn lead(&mut self, pc: u32) {
-        if !self.leaders.insert(pc) {
-            return;
-        }
-        match self.insts.get(&pc) {
-            None => self.work.push(pc),
-            Some(&(_, run)) => {
-                // The block that it is in ends there now, and leads there.
-                let run = &mut self.runs[run];
-                self.shortened.extend(run.range(..pc).next_back());
-                run.insert(pc);
-            }
-        }
-    }
-
     /// A jump may go there of which it is not known where it goes.
     fn lead_anywhere(&mut self, pc: u32) {
-        self.lead(pc);
-        if self.indirect.insert(pc) {
-            self.led_anywhere.push(pc);
-        }
+        self.reach.lead(pc);
+        self.source.lead_anywhere(pc);
     }
 
     /// What is known behind jumps that may go anywhere is what is known at some of their targets.
@@ -277,78 +308,29 @@ impl Explorer<'_> {
 
     fn run(&mut self) -> Result<(), Stopped> {
         loop {
-            self.follow()?;
-            if let Some(start) = self.waiting.pop_first().or_else(|| self.shortened.pop_first()) {
+            self.reach.follow(&mut self.source, self.meter)?;
+            if let Some(start) = self.waiting.pop_first().or_else(|| self.reach.take_shortened()) {
                 self.look_at(start)?;
             } else if std::mem::take(&mut self.anywhere_waits) {
-                self.led_anywhere.clear();
-                self.flow_anywhere(self.indirect.clone())?;
-            } else if self.anywhere.is_some() && !self.led_anywhere.is_empty() {
-                let targets = std::mem::take(&mut self.led_anywhere);
+                self.source.led_anywhere.clear();
+                self.flow_anywhere(self.source.indirect.clone())?;
+            } else if self.anywhere.is_some() && !self.source.led_anywhere.is_empty() {
+                let targets = std::mem::take(&mut self.source.led_anywhere);
                 self.flow_anywhere(targets)?;
             } else if self.anywhere.is_some() && !self.untold.is_empty() {
                 std::mem::take(&mut self.untold).into_iter().for_each(|pc| self.lead_anywhere(pc));
             } else if self.anywhere.is_some() && !std::mem::replace(&mut self.told_given, true) {
-                for &address in self.options.jump_targets {
-                    let position = self.code.lead(address).filter(|position| position.is_multiple_of(4));
+                for &address in self.source.options.jump_targets {
+                    let position =
+                        self.source.code.lead(address).filter(|position| position.is_multiple_of(4));
                     position.into_iter().for_each(|pc| self.lead_anywhere(pc));
                 }
-            } else if self.anywhere.is_some() && self.indirect.is_empty() {
-                self.leaders.clone().into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else if self.anywhere.is_some() && self.source.indirect.is_empty() {
+                self.reach.leaders().collect::<Vec<_>>().into_iter().for_each(|pc| self.lead_anywhere(pc));
             } else {
                 return Ok(());
             }
         }
-    }
-
-    /// Decodes what leaders begin.
-    fn follow(&mut self) -> Result<(), Stopped> {
-        while let Some(start) = self.work.pop() {
-            if self.insts.contains_key(&start) {
-                continue;
-            }
-            let mut pc = start;
-            let run = self.runs.len();
-            self.runs.push(BTreeSet::new());
-            loop {
-                if self.insts.contains_key(&pc) {
-                    // What was decoded before goes on from here: an instruction is in one run only.
-                    self.lead(pc);
-                    break;
-                }
-                self.meter.step(1)?;
-                let Some(inst) = self.decode(pc) else {
-                    // The fault needs a block of its own only where something leads to it.
-                    self.lead(pc);
-                    break;
-                };
-                self.meter.hold(2 * size_of::<Inst>())?;
-                self.insts.insert(pc, (inst, run));
-                if self.leaders.contains(&pc) {
-                    self.runs[run].insert(pc);
-                }
-                let next = inst.next_pc() as u32;
-                let target = inst.target_pc.map(|target| target as u32);
-                if let Some(target) = target {
-                    self.lead(target);
-                }
-                if is_fork(&inst) {
-                    self.lead_anywhere(next);
-                    target.into_iter().for_each(|target| self.lead_anywhere(target));
-                }
-                if matches!(inst.op, Op::S_SWAPPC_B64 | Op::S_CALL_B64) {
-                    self.lead_anywhere(next);
-                }
-                if ends_block(&inst) {
-                    if goes_on(&inst) {
-                        self.lead(next);
-                    }
-                    break;
-                }
-                pc = next;
-            }
-        }
-        Ok(())
     }
 
     /// Less may be known where a block begins than before.
@@ -372,14 +354,14 @@ impl Explorer<'_> {
     fn look_at(&mut self, start: u32) -> Result<(), Stopped> {
         let Some(mut statics) = self.statics.get(&start).cloned() else { return Ok(()) };
         let mut pc = start;
-        while let Some((inst, _)) = self.insts.get(&pc).copied() {
+        while let Some(inst) = self.reach.inst(pc).copied() {
             self.meter.step(1)?;
             let source = computed_target(&inst);
-            let target = source.map(|source| resolve(&inst, source, &statics, self.code));
-            statics.step(&inst, self.code);
+            let target = source.map(|source| resolve(&inst, source, &statics, self.source.code));
+            statics.step(&inst, self.source.code);
             let written = inst.dst.and_then(|dst| dst.operand.scalar_code());
             if let Some(address) = written.and_then(|code| statics.constant64(code))
-                && let Some(pointer) = position_of(address, self.code)
+                && let Some(pointer) = position_of(address, self.source.code)
                 && self.pointers.insert(pointer)
             {
                 self.untold.push(pointer);
@@ -388,7 +370,7 @@ impl Explorer<'_> {
             if ends_block(&inst) {
                 return self.leave(&inst, target.as_ref(), &statics);
             }
-            if self.leaders.contains(&pc) {
+            if self.reach.is_leader(pc) {
                 break;
             }
         }
@@ -410,7 +392,7 @@ impl Explorer<'_> {
         for to in last.target_pc.map(|target| target as u32).into_iter().chain(next).chain(computed) {
             let mut refined = statics.clone();
             refined.refine(last, to);
-            self.lead(to);
+            self.reach.lead(to);
             self.flow(to, &refined)?;
         }
         if let Some(targets) = targets {
@@ -434,43 +416,23 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    fn decode(&self, pc: u32) -> Option<Inst> {
-        if !pc.is_multiple_of(4) {
-            return None;
-        }
-        let bytes = self.code.bytes(pc);
-        let Some(mut inst) = (self.options.decode)(&bytes, pc, self.options.chip) else {
-            self.code.depend(pc, LONGEST_INST);
-            return None;
-        };
-        self.code.depend(pc, inst.len.into());
-        if let Some(target) = inst.target_pc {
-            inst.target_pc = Some(self.code.branch(pc, target).map_or(target, u64::from));
-        }
-        if self.dropped.contains(&pc) {
-            inst.op = Op::S_NOP;
-            inst.target_pc = None;
-        }
-        Some(inst)
-    }
-
     fn graph(self) -> Result<Graph, Stopped> {
         let mut nodes = BTreeMap::new();
-        for &start in &self.leaders {
+        for start in self.reach.leaders() {
             let node = self.node(start);
             self.meter.hold(size_of::<Node>() + node.insts.len() * size_of::<Inst>())?;
             nodes.insert(start, node);
         }
-        let whole = self.code.file().unwrap_or(&[]);
+        let whole = self.source.code.file().unwrap_or(&[]);
         // If all jumps are known, none goes to what only an unknown one could reach.
         let indirect = match nodes.values().any(|node| node.indirect) {
-            true => self.indirect,
+            true => self.source.indirect,
             false => BTreeSet::new(),
         };
         Ok(Graph {
             nodes,
-            entry: self.options.entry,
-            scratch_instructions: self.insts.values().any(|(inst, _)| inst.mem.segment == Segment::Scratch)
+            entry: self.source.options.entry,
+            scratch_instructions: self.reach.insts().any(|inst| inst.mem.segment == Segment::Scratch)
                 || whole.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
             statics: self.statics,
             indirect,
@@ -480,7 +442,7 @@ impl Explorer<'_> {
     fn node(&self, start: u32) -> Node {
         let mut node = Node::default();
         let mut pc = start;
-        while let Some((inst, _)) = self.insts.get(&pc) {
+        while let Some(inst) = self.reach.inst(pc) {
             node.insts.push(*inst);
             pc = inst.next_pc() as u32;
             if ends_block(inst) {
@@ -494,7 +456,7 @@ impl Explorer<'_> {
                 node.successors.dedup();
                 return node;
             }
-            if self.leaders.contains(&pc) {
+            if self.reach.is_leader(pc) {
                 break;
             }
         }

@@ -12,4 +12,5 @@ pub(super) mod ordered;
 pub(super) mod stage;
 pub(super) mod statics;
 pub(super) mod truth;
+pub(super) mod view;
 pub(super) mod views;

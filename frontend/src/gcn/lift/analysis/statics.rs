@@ -358,8 +358,8 @@ impl Statics {
         for &(pair, halves) in &fx.writes {
             self.places.set(pair, None);
             for code in [pair, pair | 1] {
-                let half = if code == pair { super::views::LO } else { super::views::HI };
-                if halves & (half | super::views::LANE) != 0 {
+                let half = if code == pair { super::view::LO } else { super::view::HI };
+                if halves & (half | super::view::LANE) != 0 {
                     self.registers.set(code, (0, 0));
                 }
             }

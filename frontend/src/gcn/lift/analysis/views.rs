@@ -16,59 +16,10 @@ use warpjit_ir::{Meter, Stopped};
 
 use super::effects::{Effects, is_flexible, names_exec};
 use super::graph::{Graph, Node};
+use super::view::{HI, LANE, LO, View, Views};
 use crate::gcn::lift::options::Options;
-use crate::gcn::lift::slots::{EXEC, SCALARS, SGPRS, VCC};
+use crate::gcn::lift::slots::{EXEC, SGPRS, VCC};
 use crate::gcn::{Inst, Op};
-
-/// A set of [`LO`], [`HI`] and [`LANE`].
-pub(in crate::gcn::lift) type View = u8;
-/// The first register as a number.
-pub(in crate::gcn::lift) const LO: View = 1;
-/// The second register as a number.
-pub(in crate::gcn::lift) const HI: View = 2;
-/// The pair as a mask.
-pub(in crate::gcn::lift) const LANE: View = 4;
-const ALL: View = LO | HI | LANE;
-const PAIRS: usize = SCALARS as usize / 2;
-
-/// A set of views for each pair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::gcn::lift) struct Views([View; PAIRS]);
-
-impl Views {
-    /// None.
-    pub(in crate::gcn::lift) fn none() -> Views {
-        Views([0; PAIRS])
-    }
-
-    /// As the program begins: numbers in all registers, but for EXEC, which is a mask.
-    pub(in crate::gcn::lift) fn all_scalar() -> Views {
-        let mut views = Views([LO | HI; PAIRS]);
-        views.set(EXEC, LANE);
-        views
-    }
-
-    /// The views of the pair that register `code` belongs to.
-    pub(in crate::gcn::lift) fn get(&self, code: u8) -> View {
-        self.0[usize::from(code / 2).min(PAIRS - 1)]
-    }
-
-    /// Sets the views of the pair that register `code` belongs to.
-    pub(in crate::gcn::lift) fn set(&mut self, code: u8, view: View) {
-        self.0[usize::from(code / 2).min(PAIRS - 1)] = view;
-    }
-
-    /// Pairs with their views.
-    pub(in crate::gcn::lift) fn iter(&self) -> impl Iterator<Item = (u8, View)> + '_ {
-        self.0.iter().enumerate().map(|(pair, &view)| (2 * pair as u8, view))
-    }
-
-    fn join(&mut self, other: &Views) -> bool {
-        let before = *self;
-        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a |= b);
-        *self != before
-    }
-}
 
 /// What is read behind a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,7 +109,7 @@ impl Analysis {
     /// What is right without an analysis; tests hold the other one against it.
     #[cfg(test)]
     pub(in crate::gcn::lift) fn plain() -> Analysis {
-        let all = Live { views: Views([ALL; PAIRS]), scc: true };
+        let all = Live { views: Views::all(), scc: true };
         Analysis {
             in_lanes: BTreeSet::new(),
             live_in: BTreeMap::new(),
@@ -343,7 +294,7 @@ impl Analysis {
     fn meet_views(&mut self, to: u32, views: &Views, decided: &mut u128) -> bool {
         let live = self.live_in.get(&to).copied().unwrap_or(Live::none()).views;
         let first = !self.entry.contains_key(&to);
-        let entry = self.entry.entry(to).or_insert(Views([ALL; PAIRS]));
+        let entry = self.entry.entry(to).or_insert(Views::all());
         let before = *entry;
         for (code, view) in views.iter() {
             let bit = 1u128 << (code / 2);
@@ -382,7 +333,7 @@ fn step_views(views: &mut Views, inst: &Inst, in_lanes: bool) {
         let mut view = views.get(pair);
         let missing = read & (LO | HI) & !view;
         if missing != 0 && view & LANE != 0 {
-            view = ALL;
+            view = LO | HI | LANE;
         }
         if read & LANE != 0 {
             view |= LANE;

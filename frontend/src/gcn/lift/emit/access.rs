@@ -239,7 +239,7 @@ pub(in crate::gcn::lift) fn and(e: &mut Emit<'_>, a: Option<Value>, b: Option<Va
 /// `value` where `ok` holds, else 0.
 pub(in crate::gcn::lift) fn or_zero(e: &mut Emit<'_>, ok: Option<Value>, value: Value) -> Value {
     let Some(ok) = ok else { return value };
-    let zero = e.core.b.constant(e.b.func.ty(value).scalar, 0);
+    let zero = e.b.constant(e.b.func.ty(value).scalar, 0);
     e.b.select(ok, value, zero)
 }
 

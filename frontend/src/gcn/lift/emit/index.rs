@@ -29,7 +29,7 @@ impl Emit<'_> {
     /// Vector register `base + index`, `index` uniform. Beyond the last one it is `v0`.
     pub(in crate::gcn::lift) fn vgpr_at(&mut self, base: u32, index: Value) -> Value {
         let mut value = self.vgpr(0);
-        for number in base..self.options.vgprs.min(256) {
+        for number in base..self.own.options.vgprs.min(256) {
             let offset = self.b.i32(number - base);
             let here = self.b.icmp(IntCC::Eq, index, offset);
             let register = self.vgpr(number);
@@ -41,7 +41,7 @@ impl Emit<'_> {
     /// Writes vector register `base + index`, `index` uniform, in the active lanes. Nothing is beyond the last one.
     pub(in crate::gcn::lift) fn set_vgpr_at(&mut self, base: u32, index: Value, value: Value) {
         let mask = self.write_mask();
-        for number in base..self.options.vgprs.min(256) {
+        for number in base..self.own.options.vgprs.min(256) {
             let offset = self.b.i32(number - base);
             let here = self.b.icmp(IntCC::Eq, index, offset);
             let mask = self.b.iand(mask, here);
@@ -54,13 +54,13 @@ impl Emit<'_> {
         if !is_indexed(inst) {
             return None;
         }
-        let m0 = match self.statics.index_mode() {
+        let m0 = match self.own.statics.index_mode() {
             IndexMode::Off => return None,
             IndexMode::On(operands) if operands >> i & 1 == 0 => return None,
             _ => self.m0(),
         };
         let index = self.and_const(m0, 0xff);
-        if matches!(self.statics.index_mode(), IndexMode::On(_)) {
+        if matches!(self.own.statics.index_mode(), IndexMode::On(_)) {
             return Some(index);
         }
         let mode = self.mode_bits();

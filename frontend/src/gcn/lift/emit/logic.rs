@@ -34,7 +34,7 @@ pub(in crate::gcn::lift) fn logic(e: &mut Emit<'_>, op: Logic, a: Value, b: Valu
 impl Emit<'_> {
     /// Computes the truth values of what a 64-bit instruction writes: pairs, and the value of the last one (its result).
     pub(in crate::gcn::lift) fn truths_of(&mut self, inst: &Inst) -> (Vec<(u8, Value)>, Option<Value>) {
-        let results = self.statics.truths().results(inst);
+        let results = self.own.statics.truths().results(inst);
         let mut kept_values = Vec::new();
         let mut last = None;
         for (code, known) in results {
@@ -54,14 +54,14 @@ impl Emit<'_> {
     /// Writes truth values beside their masks.
     pub(in crate::gcn::lift) fn set_truths(&mut self, truths: Vec<(u8, Value)>) {
         for (code, value) in truths {
-            let slot = self.slots.truth(self.core.b.func, code);
+            let slot = self.own.slots.truth(self.b.func, code);
             self.put(slot, value);
         }
     }
 
     /// Whether any lane is in the mask of a pair, if that is known without looking at lanes.
     pub(in crate::gcn::lift) fn known_any(&mut self, code: u8) -> Option<Value> {
-        let (_, leaf) = self.statics.truths().pair(code).truth?;
+        let (_, leaf) = self.own.statics.truths().pair(code).truth?;
         Some(self.leaf(leaf))
     }
 
@@ -69,7 +69,7 @@ impl Emit<'_> {
         match leaf {
             Leaf::Const(value) => self.b.bool(value),
             Leaf::Pair(code) => {
-                let slot = self.slots.truth(self.core.b.func, code);
+                let slot = self.own.slots.truth(self.b.func, code);
                 self.get(slot)
             }
         }

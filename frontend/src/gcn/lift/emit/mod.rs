@@ -31,14 +31,14 @@ mod stage;
 use std::collections::BTreeSet;
 
 use warpjit_ir::lane_counts::LaneCount;
-use warpjit_ir::{Block, Builtin, Function, Slot, Terminator, Type, Value};
+use warpjit_ir::{Block, Builtin, Slot, Terminator, Type, Value};
 
 use super::analysis::stage::Places;
 use super::analysis::statics::Statics;
-use super::analysis::views::{HI, LANE, LO, View, Views};
+use super::analysis::view::{HI, LANE, LO, View, Views};
 use super::options::Options;
 use crate::code::Code;
-use crate::emission::{Emission, extends_emission};
+use crate::emission::Emission;
 use crate::gcn::Generation;
 use crate::gcn::lift::slots::{EXEC, M0, Slots};
 
@@ -51,10 +51,11 @@ pub(in crate::gcn::lift) struct DppState {
     pub(in crate::gcn::lift) written: Slot,
 }
 
-/// Emits into one block after the other; adds what is GCN's.
-pub(in crate::gcn::lift) struct Emit<'f> {
-    /// What all lifters have.
-    pub(in crate::gcn::lift) core: Emission<'f>,
+/// Emits into one block after the other.
+pub(in crate::gcn::lift) type Emit<'f> = Emission<'f, Own<'f>>;
+
+/// What GCN's lifter knows of the program and of where it is.
+pub(in crate::gcn::lift) struct Own<'f> {
     /// The program's code.
     pub(in crate::gcn::lift) code: &'f Code<'f>,
     /// What is known of the program.
@@ -87,18 +88,13 @@ pub(in crate::gcn::lift) struct Emit<'f> {
     for_lanes: (Vec<u32>, Option<Value>),
 }
 
-extends_emission!(Emit<'f>);
-
-impl<'f> Emit<'f> {
+impl<'f> Own<'f> {
     pub(in crate::gcn::lift) fn new(
-        func: &'f mut Function,
         slots: &'f mut Slots,
         code: &'f Code<'f>,
         options: &'f Options<'f>,
-        block: Block,
     ) -> Self {
-        Emit {
-            core: Emission::new(func, block),
+        Own {
             code,
             options,
             generation: options.chip.generation(),
@@ -116,13 +112,15 @@ impl<'f> Emit<'f> {
             for_lanes: (Vec::new(), None),
         }
     }
+}
 
+impl Emit<'_> {
     // Blocks.
 
     /// Ends the block, and notes its instructions for lanes.
     pub(in crate::gcn::lift) fn end_block(&mut self, term: Terminator) {
         self.note_lanes();
-        self.core.terminate(term);
+        self.terminate(term);
     }
 
     /// Ends the block with a terminator that names a new block, and goes on in that one. No value made before may
@@ -179,7 +177,7 @@ impl<'f> Emit<'f> {
 
     /// Gives a slot a new value, in all lanes.
     pub(in crate::gcn::lift) fn put(&mut self, slot: Slot, value: Value) {
-        if slot == self.slots.mask(self.core.b.func, EXEC) {
+        if slot == self.own.slots.mask(self.b.func, EXEC) {
             self.note_lanes();
         }
         let uniform = self.b.func.slots[slot.index()].ty.uniform;
@@ -200,12 +198,12 @@ impl<'f> Emit<'f> {
 
     /// A slot that carries a value of type `ty` from one block to the next one. Numbers below 32 are taken.
     pub(in crate::gcn::lift) fn temp(&mut self, ty: Type, number: usize) -> Slot {
-        self.slots.temp(self.core.b.func, ty, number)
+        self.own.slots.temp(self.b.func, ty, number)
     }
 
     /// A launch value.
     pub(in crate::gcn::lift) fn builtin(&mut self, builtin: Builtin) -> Value {
-        let slot = self.slots.builtin(self.core.b.func, builtin);
+        let slot = self.own.slots.builtin(self.b.func, builtin);
         self.get(slot)
     }
 
@@ -218,54 +216,54 @@ impl<'f> Emit<'f> {
 
     /// Notes that the current instruction is a vector instruction, for the lanes that EXEC has now.
     pub(in crate::gcn::lift) fn count_lanes(&mut self) {
-        if self.for_lanes.0.is_empty() {
-            let exec = self.slots.mask(self.core.b.func, EXEC);
-            self.for_lanes.1 = self.held(exec);
+        if self.own.for_lanes.0.is_empty() {
+            let exec = self.own.slots.mask(self.b.func, EXEC);
+            self.own.for_lanes.1 = self.held(exec);
         }
-        self.for_lanes.0.push(self.core.b.pc);
+        self.own.for_lanes.0.push(self.b.pc);
     }
 
     /// Takes that back.
     pub(in crate::gcn::lift) fn uncount_lanes(&mut self) {
-        let pc = self.core.b.pc;
-        self.for_lanes.0.pop_if(|last| *last == pc);
+        let pc = self.b.pc;
+        self.own.for_lanes.0.pop_if(|last| *last == pc);
     }
 
     /// Behind these vector instructions EXEC changes, or something else ends them.
     pub(in crate::gcn::lift) fn note_lanes(&mut self) {
-        let (pcs, lanes) = (std::mem::take(&mut self.for_lanes.0), self.for_lanes.1.take());
+        let (pcs, lanes) = (std::mem::take(&mut self.own.for_lanes.0), self.own.for_lanes.1.take());
         if !pcs.is_empty() {
-            let block = self.core.b.block;
-            let data = self.core.b.func.block_mut(block);
+            let block = self.b.block;
+            let data = self.b.func.block_mut(block);
             data.lane_counts.0.push(LaneCount { at: data.insts.len(), lanes, pcs });
         }
     }
 
     /// Puts the notes of the current block aside while another one is emitted.
     pub(in crate::gcn::lift) fn take_lanes(&mut self) -> (Vec<u32>, Option<Value>) {
-        std::mem::take(&mut self.for_lanes)
+        std::mem::take(&mut self.own.for_lanes)
     }
 
     /// Goes on with those.
     pub(in crate::gcn::lift) fn give_lanes(&mut self, lanes: (Vec<u32>, Option<Value>)) {
-        self.for_lanes = lanes;
+        self.own.for_lanes = lanes;
     }
 
     // Vector registers.
 
     /// A vector register.
     pub(in crate::gcn::lift) fn vgpr(&mut self, number: u32) -> Value {
-        let number = if number < self.options.vgprs.min(256) { number as u8 } else { 0 };
-        let slot = self.slots.vgpr(self.core.b.func, number);
+        let number = if number < self.own.options.vgprs.min(256) { number as u8 } else { 0 };
+        let slot = self.own.slots.vgpr(self.b.func, number);
         self.get(slot)
     }
 
     /// Writes a vector register in the lanes of `mask`; of no use where the program does not have it.
     pub(in crate::gcn::lift) fn set_vgpr_where(&mut self, mask: Value, number: u32, value: Value) {
-        if number >= self.options.vgprs.min(256) {
+        if number >= self.own.options.vgprs.min(256) {
             return;
         }
-        let slot = self.slots.vgpr(self.core.b.func, number as u8);
+        let slot = self.own.slots.vgpr(self.b.func, number as u8);
         let old = self.get(slot);
         let value = self.blend(mask, value, old);
         self.put(slot, value);
@@ -281,7 +279,7 @@ impl<'f> Emit<'f> {
 
     /// EXEC as a mask: the guard of loads, stores and atomics.
     pub(in crate::gcn::lift) fn exec(&mut self) -> Value {
-        let slot = self.slots.mask(self.core.b.func, EXEC);
+        let slot = self.own.slots.mask(self.b.func, EXEC);
         self.get(slot)
     }
 
@@ -293,7 +291,7 @@ impl<'f> Emit<'f> {
     /// The lanes that a vector instruction writes: EXEC and, with DPP, those that DPP lets be written.
     pub(in crate::gcn::lift) fn write_mask(&mut self) -> Value {
         let exec = self.exec();
-        match self.dpp {
+        match self.own.dpp {
             None => exec,
             Some(dpp) => {
                 let written = self.get(dpp.written);
@@ -304,22 +302,22 @@ impl<'f> Emit<'f> {
 
     /// SCC, a uniform truth value.
     pub(in crate::gcn::lift) fn scc(&mut self) -> Value {
-        let slot = self.slots.scc(self.core.b.func);
+        let slot = self.own.slots.scc(self.b.func);
         self.get(slot)
     }
 
     /// Sets SCC from a uniform truth value.
     pub(in crate::gcn::lift) fn set_scc(&mut self, value: Value) {
-        if self.scc_live {
-            let slot = self.slots.scc(self.core.b.func);
+        if self.own.scc_live {
+            let slot = self.own.slots.scc(self.b.func);
             self.put(slot, value);
         }
     }
 
     /// Sets SCC to whether any bit of a scalar result is set.
     pub(in crate::gcn::lift) fn set_scc_nonzero(&mut self, value: Value) {
-        if self.scc_live {
-            let zero = self.core.b.constant(self.b.func.ty(value).scalar, 0);
+        if self.own.scc_live {
+            let zero = self.b.constant(self.b.func.ty(value).scalar, 0);
             let scc = self.b.icmp(warpjit_ir::IntCC::Ne, value, zero);
             self.set_scc(scc);
         }
@@ -332,13 +330,13 @@ impl<'f> Emit<'f> {
 
     /// The whole MODE register, uniform i32: what pure functions get where [`Emit::mode`] is not known.
     pub(in crate::gcn::lift) fn mode_bits(&mut self) -> Value {
-        let slot = self.slots.mode(self.core.b.func);
+        let slot = self.own.slots.mode(self.b.func);
         self.get(slot)
     }
 
     /// Sets MODE.
     pub(in crate::gcn::lift) fn set_mode_bits(&mut self, value: Value) {
-        let slot = self.slots.mode(self.core.b.func);
+        let slot = self.own.slots.mode(self.b.func);
         self.put(slot, value);
     }
 
@@ -347,7 +345,7 @@ impl<'f> Emit<'f> {
     /// A scalar register, uniform i32, by [`Operand::scalar_code`](crate::gcn::Operand::scalar_code).
     pub(in crate::gcn::lift) fn scalar(&mut self, code: u8) -> Value {
         self.need_scalar(code);
-        let slot = self.slots.scalar(self.core.b.func, code);
+        let slot = self.own.slots.scalar(self.b.func, code);
         self.get(slot)
     }
 
@@ -360,22 +358,22 @@ impl<'f> Emit<'f> {
     /// Writes a scalar register; `value` is uniform.
     pub(in crate::gcn::lift) fn set_scalar(&mut self, code: u8, value: Value) {
         let half = if code & 1 == 0 { LO } else { HI };
-        let view = self.views.get(code);
+        let view = self.own.views.get(code);
         // The other half lives on in the lane view only: it has to be taken from there.
         let other = (LO | HI) & !half;
         if view & LANE != 0
             && view & other == 0
-            && (self.live_after.get(code) & (other | LANE) != 0 || code & !1 == EXEC)
+            && (self.own.live_after.get(code) & (other | LANE) != 0 || code & !1 == EXEC)
         {
             let kept = self.keep(value, 8);
             self.need_scalar(code ^ 1);
             let value = self.get(kept);
             return self.set_scalar(code, value);
         }
-        let slot = self.slots.scalar(self.core.b.func, code);
+        let slot = self.own.slots.scalar(self.b.func, code);
         self.put(slot, value);
-        let view = (self.views.get(code) & !LANE) | half;
-        self.views.set(code, view);
+        let view = (self.own.views.get(code) & !LANE) | half;
+        self.own.views.set(code, view);
         if code & !1 == EXEC {
             self.lanes(EXEC);
         }
@@ -391,10 +389,10 @@ impl<'f> Emit<'f> {
     pub(in crate::gcn::lift) fn set_scalar_pair(&mut self, code: u8, low: Value, high: Value) {
         let code = code & !1;
         for (code, value) in [(code, low), (code | 1, high)] {
-            let slot = self.slots.scalar(self.core.b.func, code);
+            let slot = self.own.slots.scalar(self.b.func, code);
             self.put(slot, value);
         }
-        self.views.set(code, LO | HI);
+        self.own.views.set(code, LO | HI);
         if code == EXEC {
             self.lanes(EXEC);
         }
@@ -403,44 +401,44 @@ impl<'f> Emit<'f> {
     /// A pair as a mask.
     pub(in crate::gcn::lift) fn lanes(&mut self, code: u8) -> Value {
         let code = code & !1;
-        let slot = self.slots.mask(self.core.b.func, code);
-        if self.views.get(code) & LANE == 0 {
+        let slot = self.own.slots.mask(self.b.func, code);
+        if self.own.views.get(code) & LANE == 0 {
             let bits = self.scalar64(code);
             let mask = self.b.lane_bit(bits);
             self.put(slot, mask);
-            self.views.set(code, self.views.get(code) | LANE);
+            self.own.views.set(code, self.own.views.get(code) | LANE);
         }
         self.get(slot)
     }
 
     /// Writes a pair as a mask. Emits nothing if the pair is not read afterwards.
     pub(in crate::gcn::lift) fn set_lanes(&mut self, code: u8, mask: Value) {
-        if self.live_after.get(code) == 0 && code & !1 != EXEC {
-            return self.views.set(code, 0);
+        if self.own.live_after.get(code) == 0 && code & !1 != EXEC {
+            return self.own.views.set(code, 0);
         }
-        let slot = self.slots.mask(self.core.b.func, code & !1);
+        let slot = self.own.slots.mask(self.b.func, code & !1);
         self.put(slot, mask);
-        self.views.set(code, LANE);
+        self.own.views.set(code, LANE);
     }
 
     /// Makes the scalar view of a register hold. Where only the lane view does, that is a cross-lane operation,
     /// and values made before are lost; the lifter does it before a topic file sees the instruction.
     pub(in crate::gcn::lift) fn need_scalar(&mut self, code: u8) {
         let half = if code & 1 == 0 { LO } else { HI };
-        let view: View = self.views.get(code);
+        let view: View = self.own.views.get(code);
         if view & half != 0 || view & LANE == 0 {
             return;
         }
         let code = code & !1;
-        let slot = self.slots.mask(self.core.b.func, code);
+        let slot = self.own.slots.mask(self.b.func, code);
         let mask = self.get(slot);
         let bits = self.ballot(mask);
         let halves = [self.low(bits), self.high(bits)];
         for (n, value) in halves.into_iter().enumerate() {
-            let slot = self.slots.scalar(self.core.b.func, code + n as u8);
+            let slot = self.own.slots.scalar(self.b.func, code + n as u8);
             self.put(slot, value);
         }
-        self.views.set(code, LO | HI | LANE);
+        self.own.views.set(code, LO | HI | LANE);
     }
 
     // Small things.

@@ -163,6 +163,6 @@ impl Emit<'_> {
 impl Emit<'_> {
     /// MODE at the current instruction.
     pub(in crate::gcn::lift) fn mode(&self) -> Mode {
-        self.statics.float_mode()
+        self.own.statics.float_mode()
     }
 }

@@ -92,7 +92,7 @@ impl Emit<'_> {
             return self.scalar64(code);
         }
         let aperture = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        let (shared, private) = (self.options.shared_aperture, self.options.private_aperture);
+        let (shared, private) = (self.own.options.shared_aperture, self.own.options.private_aperture);
         match arg.operand {
             Operand::Vgpr(_) => {
                 let (low, high) = (self.read_word(arg, 0), self.read_word(arg, 1));
@@ -138,8 +138,8 @@ impl Emit<'_> {
         }
         match arg.operand {
             Operand::Vgpr(number) => self.vgpr(u32::from(number) + word),
-            Operand::SharedBase | Operand::SharedLimit => self.core.b.i32(self.options.shared_aperture),
-            Operand::PrivateBase | Operand::PrivateLimit => self.core.b.i32(self.options.private_aperture),
+            Operand::SharedBase | Operand::SharedLimit => self.b.i32(self.own.options.shared_aperture),
+            Operand::PrivateBase | Operand::PrivateLimit => self.b.i32(self.own.options.private_aperture),
             Operand::Scc => {
                 let scc = self.scc();
                 self.bit(scc)
@@ -155,7 +155,7 @@ impl Emit<'_> {
     fn src_word(&mut self, inst: &Inst, i: usize, word: u32) -> Value {
         if i == 0
             && word == 0
-            && let Some(dpp) = self.dpp
+            && let Some(dpp) = self.own.dpp
         {
             return self.get(dpp.source);
         }
@@ -190,7 +190,7 @@ impl Emit<'_> {
     }
 
     pub(in crate::gcn::lift) fn zero_flag(&mut self, which: usize) -> Value {
-        let flag = match self.zero_flags[which] {
+        let flag = match self.own.zero_flags[which] {
             Some(slot) => self.get(slot),
             None => self.b.bool(false),
         };

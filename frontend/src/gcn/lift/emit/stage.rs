@@ -26,7 +26,7 @@ impl Emit<'_> {
 
     /// The words of an attribute's component; `None` if the launch gives none.
     pub(in crate::gcn::lift) fn attribute(&mut self, attr: u8, chan: u8) -> Option<[Value; 3]> {
-        let address = *self.places?.attributes.get(&(attr, chan))?;
+        let address = *self.own.places?.attributes.get(&(attr, chan))?;
         Some([0, 1, 2].map(|word| self.local(address + word * WORD)))
     }
 
@@ -40,8 +40,8 @@ impl Emit<'_> {
 
     /// The lanes of a fragment that are no helpers.
     pub(in crate::gcn::lift) fn covered(&mut self) -> Option<Value> {
-        self.places.filter(|places| places.stage == Stage::Fragment)?;
-        let slot = self.slots.covered(self.core.b.func);
+        self.own.places.filter(|places| places.stage == Stage::Fragment)?;
+        let slot = self.own.slots.covered(self.b.func);
         Some(self.get(slot))
     }
 
@@ -51,7 +51,7 @@ impl Emit<'_> {
         let zero = self.b.i32(0);
         let live = self.b.icmp(IntCC::Ne, word, zero);
         if places.stage == Stage::Fragment {
-            let slot = self.slots.covered(self.core.b.func);
+            let slot = self.own.slots.covered(self.b.func);
             self.put(slot, live);
         }
         for loaded in &places.loaded {
@@ -65,7 +65,7 @@ impl Emit<'_> {
                 }
                 _ => self.local(loaded.start),
             };
-            let slot = self.slots.vgpr(self.core.b.func, loaded.register);
+            let slot = self.own.slots.vgpr(self.b.func, loaded.register);
             self.put(slot, value);
         }
         self.set_exec(live);

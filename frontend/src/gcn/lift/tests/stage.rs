@@ -205,6 +205,7 @@ fn geometry_counts() {
         max_vertices: 3,
         inputs: vec![input(InputPlace::Register(0), 1, Per::Vertex)],
         outputs: Vec::new(),
+        ..StageInterface::default()
     };
     let text = "s_sendmsg sendmsg(MSG_GS, GS_OP_CUT, 0)\n s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)\n v_cmp_gt_u32 vcc, 4, v1\n \
                 s_mov_b64 s[0:1], exec\n s_and_b64 exec, exec, vcc\n s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT_CUT, 0)\n \

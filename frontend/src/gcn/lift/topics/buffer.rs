@@ -80,7 +80,7 @@ pub(in crate::gcn::lift) fn resource_words(e: &mut Emit<'_>, resource: Arg, coun
     let mut words = e.src_words(resource, count);
     if let Some(first) = resource.operand.scalar_code() {
         for (word, code) in words.iter_mut().zip(first..) {
-            match e.statics.bits(code) {
+            match e.own.statics.bits(code) {
                 (0, _) => {}
                 (u32::MAX, value) => *word = e.b.i32(value),
                 (known, value) => {
@@ -118,7 +118,7 @@ fn typed(e: &mut Emit<'_>, inst: &Inst, words: [Value; 4]) -> bool {
     }
     // Out of range the texel is 0, but selectors may still say 1.
     // Of vertex programs: drivers' code counts on it there.
-    let of_vertex = e.options.stage.is_some_and(|interface| interface.stage == Stage::Vertex);
+    let of_vertex = e.own.options.stage.is_some_and(|interface| interface.stage == Stage::Vertex);
     let plain_alpha = of_vertex && inst.generation != Generation::Gfx9;
     let mut values = format.load(e, count, d16, plain_alpha, |e, at, bytes, cond| {
         let ok = access::and(e, ok, cond);
@@ -262,7 +262,7 @@ impl Buffer {
             index = Some(index.map_or(lane, |index| e.b.iadd(index, lane)));
         }
         let mut stride = field(e, words[1], 16, 14);
-        if e.generation >= Generation::Gfx8 && counts_lanes != Some(false) {
+        if e.own.generation >= Generation::Gfx8 && counts_lanes != Some(false) {
             // The data format is part of the stride then.
             let high = field(e, words[3], 15, 4);
             let high = e.shl_const(high, 14);
@@ -345,7 +345,7 @@ impl Swizzle {
         let swizzled = flag(e, words[1], 31);
         let (zero, one) = (e.b.i32(0), e.b.i32(1));
         // 1.4 has other bits there, and elements of four bytes always (docs/hardware/graphics-gcn.md section 1).
-        let element = if e.generation == Generation::Gfx9 { one } else { field(e, words[3], 19, 2) };
+        let element = if e.own.generation == Generation::Gfx9 { one } else { field(e, words[3], 19, 2) };
         let element_shift = e.b.iadd(element, one);
         let group = field(e, words[3], 21, 2);
         let group = e.add_const(group, 3);
@@ -459,7 +459,7 @@ impl Bounds {
 /// stride where lanes are counted. `None`: it has.
 fn valid(e: &mut Emit<'_>, word: Value) -> Option<Value> {
     let known = e.b.func.as_const(word).map(|word| word as u32);
-    let lanes_count = e.generation >= Generation::Gfx8;
+    let lanes_count = e.own.generation >= Generation::Gfx8;
     if known.is_some_and(|word| word & 0xf << 15 != 0 || lanes_count && word & 1 << 23 != 0) {
         return None;
     }
@@ -487,7 +487,7 @@ fn known_bit(e: &Emit<'_>, word: Value, bit: u32) -> Option<bool> {
 fn has_no_stride(e: &Emit<'_>, words: [Value; 4]) -> bool {
     let zero = |word: Value, mask: u32| known_bits(e, word, 6).0 & mask == mask;
     zero(words[1], 0x3fff_0000)
-        && (e.generation < Generation::Gfx8 || zero(words[3], 1 << 23) || zero(words[3], 0xf << 15))
+        && (e.own.generation < Generation::Gfx8 || zero(words[3], 1 << 23) || zero(words[3], 0xf << 15))
 }
 
 /// The bits that are 0 and those that are 1 for sure.

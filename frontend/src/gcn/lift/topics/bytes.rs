@@ -71,7 +71,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Op::V_PERM_B32 => {
             let (high, low, selector) = (e.src32(inst, 0), e.src32(inst, 1), e.src32(inst, 2));
             let known = match inst.src(2).operand.scalar_code() {
-                Some(code) => e.statics.constant(code),
+                Some(code) => e.own.statics.constant(code),
                 None => e.b.func.as_const(selector).map(|bits| bits as u32),
             };
             let value = match known {

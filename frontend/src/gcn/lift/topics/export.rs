@@ -16,7 +16,9 @@ const NAN: u64 = 0x7fc0_0000;
 
 /// Emits an export; false for what is none, and in compute programs.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    let (Some(exp), Some(places)) = (inst.exp.filter(|_| inst.op == Op::EXP), e.places) else { return false };
+    let (Some(exp), Some(places)) = (inst.exp.filter(|_| inst.op == Op::EXP), e.own.places) else {
+        return false;
+    };
     let lanes = e.store_guard(None);
     for place in places.exports.get(&exp.target).into_iter().flatten() {
         for (word, value) in words(e, inst, exp, place) {

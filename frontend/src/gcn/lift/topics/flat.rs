@@ -41,7 +41,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
         Straddles::In(lanes) => e.vote_any(lanes),
     };
-    let [bytes, words, behind] = [(); 3].map(|()| e.core.b.func.add_block(e.b.pc));
+    let [bytes, words, behind] = [(); 3].map(|()| e.b.func.add_block(e.b.pc));
     e.end_block(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
     for (block, bytewise) in [(bytes, true), (words, false)] {
         e.start(block);
@@ -64,7 +64,7 @@ enum Straddles {
 /// Compilers make such accesses for 1.4 only, and only in programs that have its scratch instructions.
 fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
     let most = match unit {
-        _ if e.generation != Generation::Gfx9 || !e.scratch_instructions => return Straddles::Never,
+        _ if e.own.generation != Generation::Gfx9 || !e.own.scratch_instructions => return Straddles::Never,
         Unit::Byte { .. } => return Straddles::Never,
         Unit::Short { .. } => 2,
         Unit::Words(_) => 0,
@@ -72,7 +72,7 @@ fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
     if inst.mem.segment == Segment::Scratch {
         let known = match inst.mem.saddr.or(inst.mem.addr) {
             None => Some(0),
-            Some(arg) => arg.operand.scalar_code().and_then(|code| match e.statics.bits(code) {
+            Some(arg) => arg.operand.scalar_code().and_then(|code| match e.own.statics.bits(code) {
                 (known, value) if known & 3 == 3 => Some(value),
                 _ => None,
             }),
@@ -146,7 +146,7 @@ fn finish_load(e: &mut Emit<'_>, inst: &Inst, shape: Shape, values: &[Value]) {
 
 /// Whether lanes may be in LDS or scratch.
 fn has_apertures(e: &Emit<'_>, inst: &Inst) -> bool {
-    let known = e.options.shared_aperture != 0 || e.options.private_aperture != 0;
+    let known = e.own.options.shared_aperture != 0 || e.own.options.private_aperture != 0;
     inst.mem.segment == Segment::Flat && known
 }
 
@@ -198,7 +198,7 @@ fn anywhere(e: &mut Emit<'_>, inst: &Inst) -> Place {
             e.b.icmp(IntCC::Eq, high, aperture)
         })
     };
-    let (shared, private) = (e.options.shared_aperture, e.options.private_aperture);
+    let (shared, private) = (e.own.options.shared_aperture, e.own.options.private_aperture);
     let lds = inside(e, shared).map(|lanes| (low, lanes));
     let private = inside(e, private);
     let scratch = private.map(|lanes| (scratch::base(e), low, Some(lanes)));

@@ -176,7 +176,7 @@ pub(in crate::gcn::lift) fn min_max(
     a: Value,
     b: Value,
 ) -> Value {
-    let follows_mode = e.generation >= Generation::Gfx9;
+    let follows_mode = e.own.generation >= Generation::Gfx9;
     let Mode::Known(mode) = e.mode() else {
         let form = pure::extreme_form(maximum, follows_mode);
         let callee = if width == Width::Double { &pure::MIN_MAX_F64 } else { &pure::MIN_MAX_F32 };
@@ -254,7 +254,7 @@ fn median(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
 /// The median of a value and two constants: it is brought between them, and a NaN becomes the lesser one, which is the minimum.
 fn within_limits(e: &mut Emit<'_>, sources: [Value; 3]) -> Option<Value> {
     let Mode::Known(mode) = e.mode() else { return None };
-    let follows_mode = e.generation >= Generation::Gfx9;
+    let follows_mode = e.own.generation >= Generation::Gfx9;
     let limit = |source: &Value| {
         let mut from = *source;
         while let Some(inst) = e.b.func.def_inst(from).filter(|inst| inst.op == Opcode::Bitcast) {

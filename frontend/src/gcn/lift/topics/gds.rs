@@ -159,7 +159,7 @@ fn barrier(e: &mut Emit<'_>, inst: &Inst, operand: impl Fn(&mut Emit<'_>) -> Val
     let old = once(e, Rmw { op: AtomicOp::Dec, negate: false, wide: false }, place, value, None);
     let zero = e.b.i32(0);
     let last = e.b.icmp(IntCC::Eq, old, zero);
-    let [open, look, behind] = [(); 3].map(|()| e.core.b.func.add_block(e.b.pc));
+    let [open, look, behind] = [(); 3].map(|()| e.b.func.add_block(e.b.pc));
     e.end_block(Terminator::Branch { cond: last, taken: open.into(), next: look.into() });
     e.start(open);
     add_one(e, inst, ROUND);
@@ -172,7 +172,7 @@ fn barrier(e: &mut Emit<'_>, inst: &Inst, operand: impl Fn(&mut Emit<'_>) -> Val
 
 fn acquire(e: &mut Emit<'_>, inst: &Inst) {
     let round = begin_wait(e, inst);
-    let [look, behind] = [(); 2].map(|()| e.core.b.func.add_block(e.b.pc));
+    let [look, behind] = [(); 2].map(|()| e.b.func.add_block(e.b.pc));
     e.end_block(Terminator::Jump(look.into()));
     e.start(look);
     // One less if it is at least one.

@@ -169,7 +169,7 @@ pub(in crate::gcn::lift) fn fma(e: &mut Emit<'_>, a: Value, b: Value, c: Value) 
 
 /// Minimum or maximum; denormals obey MODE on 1.4 only.
 pub(in crate::gcn::lift) fn min_max(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
-    let follows_mode = e.generation >= Generation::Gfx9;
+    let follows_mode = e.own.generation >= Generation::Gfx9;
     let plain = match e.mode() {
         Mode::Known(mode) if mode.denorm64 == 3 || !follows_mode => Some(mode.ieee),
         _ => None,

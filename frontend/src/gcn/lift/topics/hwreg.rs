@@ -117,15 +117,15 @@ fn register(e: &mut Emit<'_>, field: Field) -> Value {
         }
         // VGPR_BASE 5:0, VGPR_SIZE 13:8 in fours, SGPR_BASE 21:16, SGPR_SIZE 27:24 in eights (1.4: sixteens).
         GPR_ALLOC => {
-            let vgprs = e.options.vgprs.div_ceil(4).saturating_sub(1) & 63;
-            let unit = if e.generation == Generation::Gfx9 { 16 } else { 8 };
-            let sgprs = e.options.sgprs.div_ceil(unit).saturating_sub(1) & 15;
+            let vgprs = e.own.options.vgprs.div_ceil(4).saturating_sub(1) & 63;
+            let unit = if e.own.generation == Generation::Gfx9 { 16 } else { 8 };
+            let sgprs = e.own.options.sgprs.div_ceil(unit).saturating_sub(1) & 15;
             e.b.i32(vgprs << 8 | sgprs << 24)
         }
         // LDS_BASE 7:0, LDS_SIZE 20:12 in 64 dwords.
-        LDS_ALLOC => e.core.b.i32((e.options.lds_bytes.div_ceil(256) & 0x1ff) << 12),
-        SH_MEM_BASES if e.generation == Generation::Gfx9 => {
-            let (shared, private) = (e.options.shared_aperture, e.options.private_aperture);
+        LDS_ALLOC => e.b.i32((e.own.options.lds_bytes.div_ceil(256) & 0x1ff) << 12),
+        SH_MEM_BASES if e.own.generation == Generation::Gfx9 => {
+            let (shared, private) = (e.own.options.shared_aperture, e.own.options.private_aperture);
             e.b.i32(shared & 0xffff_0000 | private >> 16)
         }
         _ => e.b.i32(0),

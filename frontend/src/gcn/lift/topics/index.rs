@@ -1,4 +1,4 @@
-//! Lifts `v_movrel*`, whose registers M0 says (docs/hardware/gcn.md section 5).
+//! Lifts `v_movrel*`: moves of vector registers whose numbers are computed with M0 (docs/hardware/gcn.md section 5).
 
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::{Inst, Op, Operand};

@@ -37,7 +37,7 @@ pub(in crate::gcn::lift) fn prepare_dpp(e: &mut Emit<'_>, inst: &Inst) {
     e.put(source, value);
     let mask = e.temp(Type::MASK, DPP_WRITTEN);
     e.put(mask, written);
-    e.dpp = Some(DppState { source, written: mask });
+    e.own.dpp = Some(DppState { source, written: mask });
 }
 
 /// The lanes that both masks name.

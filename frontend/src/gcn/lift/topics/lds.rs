@@ -110,11 +110,12 @@ impl Place {
 fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Value> {
     let largest = bound(e, base, 8);
     // 1.0 looks at the lane's address alone, too: an offset does not bring a negative one back.
-    let ok = (e.generation == Generation::Gfx6 && offset != 0 && largest >= LDS_BYTES.into()).then(|| {
-        let end = e.b.i32(LDS_BYTES);
-        e.b.icmp(IntCC::Ult, base, end)
-    });
-    let limit = match e.generation {
+    let ok =
+        (e.own.generation == Generation::Gfx6 && offset != 0 && largest >= LDS_BYTES.into()).then(|| {
+            let end = e.b.i32(LDS_BYTES);
+            e.b.icmp(IntCC::Ult, base, end)
+        });
+    let limit = match e.own.generation {
         Generation::Gfx9 => None,
         _ => limit(e, bytes, largest.saturating_add(offset.into())),
     };
@@ -128,7 +129,7 @@ fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Va
 /// `largest`. The end of LDS needs no test: accesses know it.
 fn limit(e: &mut Emit<'_>, bytes: u32, largest: u64) -> Option<Value> {
     let m0 = e.m0();
-    let known = e.statics.constant(M0).or(e.b.func.as_const(m0).map(|m0| m0 as u32));
+    let known = e.own.statics.constant(M0).or(e.b.func.as_const(m0).map(|m0| m0 as u32));
     if let Some(m0) = known {
         let below = (m0.min(LDS_BYTES) + 1).saturating_sub(bytes);
         return (m0 < LDS_BYTES && largest >= below.into()).then(|| e.b.i32(below));

@@ -4,7 +4,7 @@ use warpjit_ir::{IntCC, Value};
 
 use crate::gcn::lift::analysis::effects::{is_exec_op, is_flexible};
 use crate::gcn::lift::analysis::logic::logic_of;
-use crate::gcn::lift::analysis::views::{HI, LANE, LO};
+use crate::gcn::lift::analysis::view::{HI, LANE, LO};
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::logic::logic;
 use crate::gcn::lift::slots::EXEC;
@@ -18,7 +18,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         e.set_truths(truths);
         if is_exec_op(inst.op) {
             with_exec(e, inst, result);
-        } else if e.in_lanes {
+        } else if e.own.in_lanes {
             in_lanes(e, inst, result);
         } else {
             as_numbers(e, inst);
@@ -85,10 +85,10 @@ fn constant_mask(e: &mut Emit<'_>, inst: &Inst, value: Value) {
         Some(u64::MAX) => true,
         _ => return,
     };
-    if e.live_after.get(code) & LANE != 0 && code & !1 != EXEC {
+    if e.own.live_after.get(code) & LANE != 0 && code & !1 != EXEC {
         let mask = e.b.bool(all);
         e.set_lanes(code, mask);
-        e.views.set(code, LO | HI | LANE);
+        e.own.views.set(code, LO | HI | LANE);
     }
 }
 
@@ -108,7 +108,7 @@ fn in_lanes(e: &mut Emit<'_>, inst: &Inst, truth: Option<Value>) {
         }
         Op::S_CMP_EQ_U64 | Op::S_CMP_LG_U64 => {
             let b = e.mask_src(inst.src(1));
-            if e.scc_live {
+            if e.own.scc_live {
                 let differs = e.b.ixor(a, b);
                 let differs = e.b.splat(differs);
                 let any = e.vote_any(differs);
@@ -140,7 +140,7 @@ fn set_mask(e: &mut Emit<'_>, inst: &Inst, mask: Value) {
 
 /// SCC tells whether any lane is in the mask: its truth value if it has one. Else values made before are lost if it is read.
 fn set_scc_any(e: &mut Emit<'_>, mask: Value, truth: Option<Value>) {
-    if !e.scc_live {
+    if !e.own.scc_live {
         return;
     }
     let any = match truth {

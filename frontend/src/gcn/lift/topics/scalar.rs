@@ -165,7 +165,7 @@ fn signed_sum(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) {
 }
 
 fn negative(e: &mut Emit<'_>, value: Value) -> Value {
-    let zero = e.core.b.constant(e.b.func.ty(value).scalar, 0);
+    let zero = e.b.constant(e.b.func.ty(value).scalar, 0);
     e.b.icmp(IntCC::Slt, value, zero)
 }
 
@@ -283,7 +283,7 @@ fn moves(e: &mut Emit<'_>, inst: &Inst) -> bool {
             e.set_dst32(inst, value);
         }
         S_GETPC_B64 => {
-            let next = e.core.b.i64(address_behind(inst, e.code));
+            let next = e.b.i64(address_behind(inst, e.own.code));
             e.set_dst64(inst, next);
         }
         S_MEMTIME | S_MEMREALTIME => {

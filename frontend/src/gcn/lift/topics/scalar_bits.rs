@@ -155,7 +155,7 @@ fn find(e: &mut Emit<'_>, inst: &Inst, wide: bool) {
 }
 
 fn set_bit(e: &mut Emit<'_>, old: Value, place: Value, set: bool) -> Value {
-    let one = e.core.b.constant(e.b.func.ty(old).scalar, 1);
+    let one = e.b.constant(e.b.func.ty(old).scalar, 1);
     let bit = e.b.ishl(one, place);
     if set {
         return e.b.ior(old, bit);

@@ -13,7 +13,7 @@ use crate::gcn::{Generation, Operand};
 /// Where the wave's scratch begins, uniform i64.
 pub(in crate::gcn::lift) fn base(e: &mut Emit<'_>) -> Value {
     let code = Operand::FlatScratch(0).scalar_code().unwrap_or_default();
-    if e.generation == Generation::Gfx9 {
+    if e.own.generation == Generation::Gfx9 {
         return e.scalar64(code);
     }
     let high = e.scalar(code + 1);

@@ -10,7 +10,7 @@ use crate::gcn::{Inst, Op};
 /// of streams behind the first, do nothing.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     const GS: u16 = 2;
-    let Some(counters) = e.places.and_then(|places| places.geometry) else { return false };
+    let Some(counters) = e.own.places.and_then(|places| places.geometry) else { return false };
     let (message, stream) = (inst.simm16 & 15, inst.simm16 >> 8 & 3);
     if inst.op != Op::S_SENDMSG || message != GS || stream != 0 {
         return false;

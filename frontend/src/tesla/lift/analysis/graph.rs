@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::envydis::fetch;
 use crate::simt::{Graph, Leads, Source, TargetSet};
-use crate::tesla::lift::Options;
+use crate::tesla::lift::options::Options;
 use crate::tesla::lift::slots::is_areg;
 use crate::tesla::lift::topics::atomic;
 use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_word, dialect::Tesla};

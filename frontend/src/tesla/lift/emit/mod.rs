@@ -2,8 +2,6 @@
 
 pub(super) mod stage;
 
-use std::ops::Deref;
-
 use warpjit_ir::{Builtin, MemAccess, Scalar, Space, Value};
 
 use super::slots::Slots;
@@ -24,20 +22,12 @@ pub(in crate::tesla::lift) struct Own<'f> {
     pub(in crate::tesla::lift) mailbox: u32,
 }
 
-impl Deref for Own<'_> {
-    type Target = Slots;
-
-    fn deref(&self) -> &Slots {
-        self.slots
-    }
-}
-
 impl Emit<'_> {
     // Registers.
 
     /// A general register; zero beyond the allotted ones.
     pub(in crate::tesla::lift) fn reg(&mut self, number: u32) -> Value {
-        match self.own.registers.get(number as usize) {
+        match self.own.family.slots.registers.get(number as usize) {
             Some(&slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -45,7 +35,7 @@ impl Emit<'_> {
 
     /// Writes a general register under the guard.
     pub(in crate::tesla::lift) fn set_reg(&mut self, number: u32, value: Value) {
-        if let Some(&slot) = self.own.registers.get(number as usize) {
+        if let Some(&slot) = self.own.family.slots.registers.get(number as usize) {
             self.put_guarded(slot, value);
         }
     }
@@ -85,7 +75,7 @@ impl Emit<'_> {
 
     /// An address register, 16 bits.
     pub(in crate::tesla::lift) fn areg(&mut self, number: u8) -> Value {
-        match self.own.aregs.get(usize::from(number)).copied().flatten() {
+        match self.own.family.slots.aregs.get(usize::from(number)).copied().flatten() {
             Some(slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -93,7 +83,7 @@ impl Emit<'_> {
 
     /// Writes the low 16 bits of `value` to an address register.
     pub(in crate::tesla::lift) fn set_areg(&mut self, number: u8, value: Value) {
-        if let Some(slot) = self.own.aregs.get(usize::from(number)).copied().flatten() {
+        if let Some(slot) = self.own.family.slots.aregs.get(usize::from(number)).copied().flatten() {
             let value = self.and_const(value, 0xffff);
             self.put_guarded(slot, value);
         }
@@ -234,7 +224,7 @@ impl Emit<'_> {
 
     /// Writes a `$c`.
     pub(in crate::tesla::lift) fn set_creg(&mut self, creg: u8, flags: Flags) {
-        let slots = self.own.flags[usize::from(creg & 3)];
+        let slots = self.own.family.slots.flags[usize::from(creg & 3)];
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
         for (slot, value) in slots.into_iter().zip(values) {
             self.put_guarded(slot, value);
@@ -258,7 +248,7 @@ impl Emit<'_> {
 
     /// One flag of a `$c`: 0 Z, 1 S, 2 C, 3 O.
     pub(in crate::tesla::lift) fn flag(&mut self, creg: u8, flag: usize) -> Value {
-        let slot = self.own.flags[usize::from(creg & 3)][flag];
+        let slot = self.own.family.slots.flags[usize::from(creg & 3)][flag];
         self.get(slot)
     }
 

@@ -46,7 +46,7 @@ pub(in crate::tesla::lift) fn place(
 
 /// A word of a[].
 pub(in crate::tesla::lift) fn attribute(e: &mut Emit<'_>, addr: Address) -> Value {
-    let Some(plan) = e.own.plan else { return e.b.i32(0) };
+    let Some(plan) = e.own.family.plan else { return e.b.i32(0) };
     let read = |at| Read { space: InputSpace::Attribute, at, vertex: None };
     if plan.interface.stage != Stage::Geometry {
         let at = place(e, addr, 1, VERTEX_END, false);
@@ -67,7 +67,7 @@ pub(in crate::tesla::lift) fn attribute(e: &mut Emit<'_>, addr: Address) -> Valu
 
 /// A word of p[].
 pub(in crate::tesla::lift) fn vertex_word(e: &mut Emit<'_>, addr: Address) -> Value {
-    let Some(plan) = e.own.plan else { return e.b.i32(0) };
+    let Some(plan) = e.own.family.plan else { return e.b.i32(0) };
     let scale = VERTEX_STRIDE / 4;
     let at = place(e, addr, scale, VERTEX_END * scale, false);
     let (at, vertex) = match at {
@@ -87,14 +87,14 @@ pub(in crate::tesla::lift) fn vertex_word(e: &mut Emit<'_>, addr: Address) -> Va
 
 /// Writes an output.
 pub(in crate::tesla::lift) fn set_output(e: &mut Emit<'_>, addr: Address, ty: Type, value: Value) {
-    let Some(plan) = e.own.plan else { return };
+    let Some(plan) = e.own.family.plan else { return };
     let at = place(e, addr, 1, VERTEX_END, true);
     e.set_output(plan, at, ty.bytes().min(4) as u8, value);
 }
 
 /// Keeps the outputs that are registers, before a thread ends.
 pub(in crate::tesla::lift) fn keep_registers(e: &mut Emit<'_>) {
-    if let Some(plan) = e.own.plan {
+    if let Some(plan) = e.own.family.plan {
         e.keep_registers(plan, |e, number| e.reg(number));
     }
 }

@@ -92,7 +92,8 @@ fn interface(random: &mut Random, stage: Stage) -> StageInterface {
         words: 1 + random.below(4) as u32,
     });
     let outputs = outputs.collect();
-    StageInterface { stage, vertices: 3, invocations: 1, max_vertices: 5, inputs, outputs }
+    let base = StageInterface::default();
+    StageInterface { stage, vertices: 3, invocations: 1, max_vertices: 5, inputs, outputs, ..base }
 }
 
 /// The seeds to try: 300 from 1 on, as many as `WARPJIT_RANDOM` says, or the one in `WARPJIT_SEED`.

@@ -31,6 +31,7 @@ fn run(
             .map(|&(at, words, per)| StageInput { place: InputPlace::Address(at), words, per })
             .collect(),
         outputs: vec![StageOutput { place: output.0, words: output.1 }],
+        ..StageInterface::default()
     };
     let target = Target { chip: Chip::G80, stage };
     let code = assemble(text, target).unwrap_or_else(|error| panic!("{error}")).code;

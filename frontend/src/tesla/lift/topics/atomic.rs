@@ -1,6 +1,6 @@
 //! Lifts atomics on global memory and locked accesses to shared memory. Each gets a block of its own.
 
-use warpjit_ir::{AtomicOp, MemAccess, Space, Type as IrType};
+use warpjit_ir::{AtomicOp, GuestFault, MemAccess, Space, Type as IrType};
 
 use super::memory::global;
 use crate::tesla::lift::emit::Emit;
@@ -11,7 +11,9 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::LdLock => load_lock(e, inst),
         Op::StShared => store_unlock(e, inst),
-        _ => atomic(e, inst),
+        Op::Red | Op::Atom if traps(inst) => e.fault(GuestFault::Trap),
+        Op::Red | Op::Atom => atomic(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Lifts `cvt`: as IR operations if they give exactly the chip's result, else as a call of a pure function.
 
-use warpjit_ir::{IntCC, Opcode, PureFn, Scalar, Value};
+use warpjit_ir::{GuestFault, IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::float::{canonical, modified, saturate, set_f32_flags, set_f64_flags};
 use crate::tesla::lift::emit::{Emit, Flags};
 use crate::tesla::numeric::convert::{Convert, Form, Kind};
 use crate::tesla::numeric::pure;
-use crate::tesla::{Inst, Operand, RegWidth, Rounding};
+use crate::tesla::{Inst, Op, Operand, RegWidth, Rounding};
 
 /// Emits one conversion.
 pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    if inst.op != Op::Cvt {
+        return e.fault(GuestFault::Illegal);
+    }
     let Some(form) = form(inst) else { return };
     let simple = form.rounding == Rounding::Nearest;
     match (form.from, form.to) {

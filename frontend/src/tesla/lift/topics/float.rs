@@ -1,7 +1,7 @@
 //! Lifts f32 and f64 arithmetic and the special-function unit.
 
 use crate::simt::float_compare;
-use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
+use warpjit_ir::{FloatCC, GuestFault, IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::int::write_test;
 use crate::tesla::lift::emit::{Emit, Flags};
@@ -48,7 +48,10 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             let holds = float_compare(&mut e.b, inst.mods.compare, a, b, false);
             write_test(e, inst, holds);
         }
-        _ => special(e, inst),
+        Op::Rcp | Op::Rsqrt | Op::Lg2 | Op::Sin | Op::Cos | Op::Ex2 | Op::PreSin | Op::PreEx2 => {
+            special(e, inst)
+        }
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lifts integer arithmetic, logic, shifts and comparisons.
 
-use warpjit_ir::{IntCC, Value};
+use warpjit_ir::{GuestFault, IntCC, Value};
 
 use crate::tesla::lift::emit::{Emit, Flags};
 use crate::tesla::{AddOp, Inst, LogicOp, Op, Operand, Type};
@@ -33,7 +33,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             mad(e, inst, product);
         }
         Op::Sad => sad(e, inst),
-        _ => logic(e, inst),
+        Op::Logic => logic(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

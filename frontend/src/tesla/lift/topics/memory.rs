@@ -3,7 +3,7 @@
 //! A global access that is not aligned to its size faults. The other spaces accept any address; the documents do not say, so this
 //! is our choice. A wide access is emitted one register at a time, and each part requires the alignment of the whole.
 
-use warpjit_ir::{MemAccess, Space, Value};
+use warpjit_ir::{GuestFault, MemAccess, Space, Value};
 
 use crate::tesla::lift::emit::Emit;
 use crate::tesla::{Inst, Op, Operand, RegWidth, Type};
@@ -16,9 +16,11 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             let value = e.src(inst, 0);
             e.write(inst, value);
         }
+        Op::StShared if inst.mods.unlock => super::atomic::inst(e, inst),
         Op::StShared => store_shared(e, inst),
         Op::LdLocal | Op::LdGlobal => load_wide(e, inst),
-        _ => store_wide(e, inst),
+        Op::StLocal | Op::StGlobal => store_wide(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

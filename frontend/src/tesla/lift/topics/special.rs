@@ -1,6 +1,6 @@
 //! Lifts moves of `$c`, `$a` and special registers, and vote and quadop.
 
-use warpjit_ir::{Builtin, Imm, Opcode, Type, Value};
+use warpjit_ir::{Builtin, GuestFault, Imm, Opcode, Type, Value};
 
 use super::convert::creg_flags;
 use super::float::{canonical, set_f32_flags};
@@ -47,7 +47,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::MovFromSreg => special_register(e, inst),
         Op::Vote => vote(e, inst),
-        _ => quadop(e, inst),
+        Op::QuadOp => quadop(e, inst),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 
@@ -113,7 +114,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     }
     // The lane asked for may be inactive: what counts is its register, not a copy made by the active lanes.
     let register = match inst.src(0).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.own.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.family.slots.registers.get(usize::from(num)).copied(),
         _ => None,
     };
     let taken = e.temp(Type::I32, 3);

@@ -5,9 +5,9 @@ use warpjit_ir::{GuestFault, Opcode, Scalar};
 use super::float::{canonical, source};
 use crate::isa::Stage;
 use crate::simt::stage::{InputSpace, Plan, Read};
-use crate::tesla::lift::Needs;
 use crate::tesla::lift::emit::Emit;
 use crate::tesla::lift::emit::stage::{PRIMITIVE, VARYING_END, place, set_output};
+use crate::tesla::lift::options::Needs;
 use crate::tesla::numeric::f32;
 use crate::tesla::{Inst, Op, Operand};
 
@@ -61,7 +61,7 @@ pub(in crate::tesla::lift) fn note(inst: &Inst, needs: &mut Needs) {
 
 /// Emits an instruction of this topic.
 pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let Some(plan) = e.own.plan else { return e.fault(GuestFault::Illegal) };
+    let Some(plan) = e.own.family.plan else { return e.fault(GuestFault::Illegal) };
     match inst.op {
         Op::LdAttr => {
             let value = e.src(inst, 0);
@@ -76,7 +76,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::Interp => interpolate(e, inst, plan),
         Op::Emit => e.emit_vertex(plan),
         Op::Restart => e.cut_strip(plan),
-        _ => e.discard(plan),
+        Op::Discard => e.discard(plan),
+        _ => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lifts texture instructions (docs/hardware/textures-nv.md section 5): the texture unit finds out from header and sampler what each
 //! source is.
 
-use warpjit_ir::{Slot, Value};
+use warpjit_ir::{GuestFault, Slot, Value};
 
 use crate::isa::Stage;
 use crate::simt::texture::{Arguments, Family, Level, Operation, RESULTS, Request, TESLA};
@@ -20,7 +20,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         Op::TexPrep => (Operation::CubeFace, Level::Lowest),
         Op::TexQueryLod => (Operation::QueryLevel, Level::Changes),
         Op::TexLod => (Operation::Sample, Level::Given),
-        _ => (Operation::Sample, Level::Changes),
+        Op::TexAuto | Op::TexBias => (Operation::Sample, Level::Changes),
+        _ => return e.fault(GuestFault::Illegal),
     };
     // Without an order to do so, only fragment programs look at the quad.
     if level == Level::Changes && inst.target.stage != Stage::Fragment && !inst.mods.deriv {
@@ -49,12 +50,12 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
     request.sources = registers.len() as u8;
     let coordinates: Vec<Value> = registers.iter().map(|&number| e.reg(number)).collect();
-    let slot = |number: u32| -> Option<Slot> { e.own.registers.get(number as usize).copied() };
+    let slot = |number: u32| -> Option<Slot> { e.own.family.slots.registers.get(number as usize).copied() };
     let quad = match level {
         Level::Changes => registers.iter().take(COORDINATES as usize).map(|&number| slot(number)).collect(),
         _ => Vec::new(),
     };
-    let mailbox = e.own.mailbox;
+    let mailbox = e.own.family.mailbox;
     let arguments = Arguments { coordinates, quad, ..Arguments::default() };
     e.call_texture(&TESLA, request.encode(), mailbox, &arguments);
     let Some(Operand::Vec { base, mask, .. }) = inst.dst else { return };

@@ -9,10 +9,11 @@
 //! a `ret`, write their target to a register slot and share one node, which continues at the target in that slot, as a `ret`
 //! does.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use warpjit_ir::{Meter, Stopped};
 
+use crate::reach::{After, Reach, Source};
 use crate::vp1::lift::analysis::outside::{Outside, outside_of};
 use crate::vp1::lift::options::Options;
 use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
@@ -117,11 +118,59 @@ pub(in crate::vp1::lift) struct Step {
 
 /// The reachable code.
 pub(in crate::vp1::lift) struct Graph {
-    steps: BTreeMap<Node, Option<Step>>,
+    reach: Reach<Node, Step>,
     /// Where control may go by a noted address.
     returns: BTreeSet<u32>,
     /// What may be pending there.
     pendings: Vec<Pending>,
+}
+
+/// A program's code, and what has been found out in following it.
+struct Program<'a> {
+    code: &'a Code,
+    resumable: bool,
+    slots: DelaySlots,
+    /// [`Graph::returns`] and [`Graph::pendings`].
+    returns: BTreeSet<u32>,
+    pendings: Vec<Pending>,
+}
+
+impl Source<Node> for Program<'_> {
+    type Inst = Step;
+
+    fn decode(&mut self, node: Node) -> Option<Step> {
+        let mut step = self.code.step(node)?;
+        self.slots.settle(&mut step);
+        Some(step)
+    }
+
+    fn leads(&mut self, node: Node, step: &Step, leaders: &mut Vec<Node>) -> Result<After<Node>, Stopped> {
+        if self.resumable && !node.resumed && step.bundle.outside().next().is_some() {
+            leaders.push(Node { resumed: true, ..node });
+        }
+        let late = (node.pending == Pending::LateCall).then_some(step.end);
+        let noted = match step.note {
+            Note::Target(target) => Some(target),
+            _ => None,
+        };
+        for pc in step.returns_to.into_iter().chain(late).chain(noted) {
+            if self.returns.insert(pc) {
+                leaders.extend(self.pendings.iter().map(|&pending| Node { pc, pending, resumed: false }));
+            }
+        }
+        for Place { pc, pending } in step.places() {
+            match pc {
+                Some(pc) => leaders.push(Node { pc, pending, resumed: false }),
+                None if !self.pendings.contains(&pending) => {
+                    self.pendings.push(pending);
+                    leaders.extend(self.returns.iter().map(|&pc| Node { pc, pending, resumed: false }));
+                }
+                None => {}
+            }
+        }
+        // What is pending differs from bundle to bundle, so each has a block of its own.
+        Ok(After::Ends)
+    }
 }
 
 /// Nodes that branches have made for bundles in their delay slots.
@@ -259,61 +308,34 @@ impl Graph {
         let words: Vec<u32> = words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let mut code = Code { words, chip: options.chip };
         code.words.truncate(MAX_WORDS as usize);
-        let mut graph = Graph { steps: BTreeMap::new(), returns: BTreeSet::new(), pendings: Vec::new() };
-        let mut work: Vec<Node> =
+        let entries: Vec<Node> =
             options.more_entries.iter().chain([&options.entry]).map(|&pc| Node::at(pc)).collect();
-        if returns_anywhere(&code, &work, meter)? {
+        let mut returns = BTreeSet::new();
+        if returns_anywhere(&code, &entries, meter)? {
             let words = code.words.len() as u32;
-            graph.returns.extend((0..words).step_by(if words <= MAX_RETURN_WORDS { 1 } else { 4 }));
+            returns.extend((0..words).step_by(if words <= MAX_RETURN_WORDS { 1 } else { 4 }));
         }
-        let mut slots = DelaySlots::default();
-        while let Some(node) = work.pop() {
-            if graph.steps.contains_key(&node) {
-                continue;
-            }
-            meter.step(1)?;
-            meter.hold(size_of::<(Node, Option<Step>)>())?;
-            let mut step = code.step(node);
-            if let Some(step) = &mut step {
-                slots.settle(step);
-            }
-            graph.steps.insert(node, step);
-            let Some(step) = step else { continue };
-            if options.resumable && !node.resumed && step.bundle.outside().next().is_some() {
-                work.push(Node { resumed: true, ..node });
-            }
-            let late = (node.pending == Pending::LateCall).then_some(step.end);
-            let noted = match step.note {
-                Note::Target(target) => Some(target),
-                _ => None,
-            };
-            for pc in step.returns_to.into_iter().chain(late).chain(noted) {
-                if graph.returns.insert(pc) {
-                    work.extend(graph.pendings.iter().map(|&pending| Node { pc, pending, resumed: false }));
-                }
-            }
-            for Place { pc, pending } in step.places() {
-                match pc {
-                    Some(pc) => work.push(Node { pc, pending, resumed: false }),
-                    None if !graph.pendings.contains(&pending) => {
-                        graph.pendings.push(pending);
-                        work.extend(graph.returns.iter().map(|&pc| Node { pc, pending, resumed: false }));
-                    }
-                    None => {}
-                }
-            }
-        }
-        Ok(graph)
+        let mut program = Program {
+            code: &code,
+            resumable: options.resumable,
+            slots: DelaySlots::default(),
+            returns,
+            pendings: Vec::new(),
+        };
+        let mut reach = Reach::new();
+        entries.into_iter().for_each(|node| reach.lead(node));
+        reach.follow(&mut program, meter)?;
+        Ok(Graph { reach, returns: program.returns, pendings: program.pendings })
     }
 
     /// What can be reached.
     pub(in crate::vp1::lift) fn nodes(&self) -> impl Iterator<Item = Node> + '_ {
-        self.steps.keys().copied()
+        self.reach.leaders()
     }
 
     /// The bundle of a node; `None` behind the end of the code.
     pub(in crate::vp1::lift) fn step(&self, node: Node) -> Option<&Step> {
-        self.steps.get(&node)?.as_ref()
+        self.reach.inst(node)
     }
 
     /// What a noted address has more than four times the bundle's own, where `pending` is what is pending there.

@@ -51,7 +51,7 @@ fn is_outside(file: u32, index: u32, inst: Inst) -> bool {
         0x0d => inst.op() == Op::MovTo,
         0x12 => inst.op() == Op::MovFrom,
         // Only G80 has $x, and rows for them.
-        0x18 => !inst.row.g80_only,
+        0x18 => !inst.row.g80_only(),
         _ => true,
     }
 }

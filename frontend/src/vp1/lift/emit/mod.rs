@@ -2,10 +2,10 @@
 
 pub(super) mod state;
 
-use warpjit_ir::{Block, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
+use warpjit_ir::{Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 
 use self::state::{Slots, flag_bits};
-use crate::emission::{Emission, extends_emission};
+use crate::emission::Emission;
 use crate::vp1::Chip;
 
 /// The order in which writes of one bundle to one register count, the last one winning (docs/hardware/vp1.md section 8).
@@ -28,8 +28,10 @@ struct Write {
 }
 
 /// Builds the block of one bundle.
-pub(in crate::vp1::lift) struct Emit<'a> {
-    pub(in crate::vp1::lift) core: Emission<'a>,
+pub(in crate::vp1::lift) type Emit<'a> = Emission<'a, Own<'a>>;
+
+/// What VP1's lifter knows of the program and of the bundle.
+pub(in crate::vp1::lift) struct Own<'a> {
     pub(in crate::vp1::lift) slots: &'a Slots,
     pub(in crate::vp1::lift) chip: Chip,
     writes: Vec<Write>,
@@ -37,46 +39,41 @@ pub(in crate::vp1::lift) struct Emit<'a> {
     flags: Vec<(u32, u32, Value)>,
 }
 
-extends_emission!(Emit<'f>);
-
-impl<'a> Emit<'a> {
-    pub(in crate::vp1::lift) fn new(
-        func: &'a mut Function,
-        slots: &'a Slots,
-        chip: Chip,
-        block: Block,
-    ) -> Emit<'a> {
-        Emit { core: Emission::new(func, block), slots, chip, writes: Vec::new(), flags: Vec::new() }
+impl<'a> Own<'a> {
+    pub(in crate::vp1::lift) fn new(slots: &'a Slots, chip: Chip) -> Own<'a> {
+        Own { slots, chip, writes: Vec::new(), flags: Vec::new() }
     }
+}
 
+impl Emit<'_> {
     /// Writes a slot behind the bundle.
     pub(in crate::vp1::lift) fn set(&mut self, writer: Writer, slot: Slot, value: Value) {
-        self.writes.push(Write { writer, slot, value, when: None });
+        self.own.writes.push(Write { writer, slot, value, when: None });
     }
 
     /// Writes a slot behind the bundle where a uniform truth value holds.
     pub(in crate::vp1::lift) fn set_when(&mut self, writer: Writer, slot: Slot, value: Value, when: Value) {
-        self.writes.push(Write { writer, slot, value, when: Some(when) });
+        self.own.writes.push(Write { writer, slot, value, when: Some(when) });
     }
 
     /// Gives `$c[index]` the bits of `mask` from `value`, which has no others; no effect where `index` is 4 or more.
     pub(in crate::vp1::lift) fn set_flags(&mut self, index: u32, mask: u32, value: Value) {
         if index < 4 {
-            self.flags.push((index, mask & flag_bits(self.chip), value));
+            self.own.flags.push((index, mask & flag_bits(self.own.chip), value));
         }
     }
 
     /// Makes all writes happen.
     pub(in crate::vp1::lift) fn write_back(&mut self) {
-        for (index, slot) in self.slots.c.into_iter().enumerate() {
+        for (index, slot) in self.own.slots.c.into_iter().enumerate() {
             let mut written = None;
-            for (of, mask, bits) in std::mem::take(&mut self.flags) {
+            for (of, mask, bits) in std::mem::take(&mut self.own.flags) {
                 if of as usize != index {
-                    self.flags.push((of, mask, bits));
+                    self.own.flags.push((of, mask, bits));
                     continue;
                 }
                 let old = written.unwrap_or_else(|| self.get(slot));
-                let others = !mask & flag_bits(self.chip);
+                let others = !mask & flag_bits(self.own.chip);
                 let kept = self.and_const(old, others);
                 written = Some(self.b.ior(kept, bits));
             }
@@ -84,7 +81,7 @@ impl<'a> Emit<'a> {
                 self.b.set(slot, value);
             }
         }
-        let mut writes = std::mem::take(&mut self.writes);
+        let mut writes = std::mem::take(&mut self.own.writes);
         writes.sort_by_key(|write| write.writer);
         let mut last: Vec<(Slot, Value)> = Vec::new();
         for Write { slot, mut value, when, .. } in writes {
@@ -215,7 +212,7 @@ impl<'a> Emit<'a> {
 
     /// `$r[index]`; `$r31` is zero.
     pub(in crate::vp1::lift) fn r(&mut self, index: u32) -> Value {
-        match self.slots.r.get(index as usize) {
+        match self.own.slots.r.get(index as usize) {
             Some(&slot) => self.get(slot),
             None => self.word(0),
         }
@@ -223,24 +220,24 @@ impl<'a> Emit<'a> {
 
     /// Writes `$r[index]`.
     pub(in crate::vp1::lift) fn set_r(&mut self, writer: Writer, index: u32, value: Value) {
-        if let Some(&slot) = self.slots.r.get(index as usize) {
+        if let Some(&slot) = self.own.slots.r.get(index as usize) {
             self.set(writer, slot, value);
         }
     }
 
     /// `$a[index]`.
     pub(in crate::vp1::lift) fn a(&mut self, index: u32) -> Value {
-        self.core.get(self.slots.a[index as usize & 31])
+        self.get(self.own.slots.a[index as usize & 31])
     }
 
     /// `$v[index]`.
     pub(in crate::vp1::lift) fn v(&mut self, index: u32) -> Value {
-        self.core.get(self.slots.v[index as usize & 31])
+        self.get(self.own.slots.v[index as usize & 31])
     }
 
     /// `$c[index]` without bit 15.
     pub(in crate::vp1::lift) fn c(&mut self, index: u32) -> Value {
-        self.core.get(self.slots.c[index as usize & 3])
+        self.get(self.own.slots.c[index as usize & 3])
     }
 
     /// Bit `SLCT` of `$c[COND]` (fields of `word`) as a uniform truth value; constant bits are constants.
@@ -286,7 +283,7 @@ impl<'a> Emit<'a> {
 
     /// The number of the component.
     pub(in crate::vp1::lift) fn lane(&mut self) -> Value {
-        self.core.get(self.slots.lane)
+        self.get(self.own.slots.lane)
     }
 
     /// A byte of the data store at its raw address.

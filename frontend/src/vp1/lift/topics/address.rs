@@ -11,7 +11,7 @@ use crate::vp1::lift::emit::{Emit, Writer};
 pub(in crate::vp1::lift) fn unit(e: &mut Emit<'_>, bundle: &Bundle) {
     let inst = bundle.address;
     let word = inst.word;
-    let slots = e.slots;
+    let slots = e.own.slots;
     match inst.op() {
         Op::ALoad => load(e, bundle),
         Op::AStore => store(e, bundle),
@@ -124,7 +124,7 @@ fn step(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) {
     };
     let stepped = half_add(e, address, by);
     if opcode & 0x18 != 0x18 {
-        e.set(Writer::Address, e.slots.a[register as usize], stepped);
+        e.set(Writer::Address, e.own.slots.a[register as usize], stepped);
     }
     end_flag(e, word, stepped);
 }
@@ -224,7 +224,7 @@ fn word_bytes(e: &mut Emit<'_>, place: Place) -> [Value; 4] {
 /// Loads: opcodes c0-c2, c8, c9, d0-d2, d8-da.
 fn load(e: &mut Emit<'_>, bundle: &Bundle) {
     let (word, opcode) = (bundle.address.word, bundle.address.opcode());
-    let slots = e.slots;
+    let slots = e.own.slots;
     // c8 and c9 add a register as c0 and c1 do.
     let quad = opcode & 0x18 == 0x08;
     let at = place(e, opcode, word, src1(word));

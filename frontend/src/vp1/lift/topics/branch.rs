@@ -12,8 +12,8 @@ use crate::vp1::lift::emit::{Emit, Writer};
 pub(in crate::vp1::lift) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
     if node.pending == Pending::LateCall {
         let end = e.word(step.end);
-        e.core.assume(e.slots.uc0, end);
-        e.set(Writer::Move, e.slots.uc0, end);
+        e.assume(e.own.slots.uc0, end);
+        e.set(Writer::Move, e.own.slots.uc0, end);
     }
 }
 
@@ -27,7 +27,7 @@ pub(in crate::vp1::lift) fn unit(
 ) {
     let inst = step.bundle.branch;
     let word = inst.word;
-    let slots = e.slots;
+    let slots = e.own.slots;
     match inst.op() {
         Op::Branch if word & 1 << 24 != 0 => {
             // The counter: down by one, or from zero to its total.
@@ -132,8 +132,8 @@ pub(in crate::vp1::lift) fn end(e: &mut Emit<'_>, why: u32, block: Block, next: 
 /// Notes why the program ends, and where.
 fn note_end(e: &mut Emit<'_>, why: u32, block: Block) {
     let (why, at) = (e.word(why), e.word(block.index() as u32));
-    e.set(Writer::Branch, e.slots.exit, why);
-    e.set(Writer::Branch, e.slots.exit_at, at);
+    e.set(Writer::Branch, e.own.slots.exit, why);
+    e.set(Writer::Branch, e.own.slots.exit_at, at);
 }
 
 /// Whether the branch is taken.

@@ -164,7 +164,7 @@ fn signed_byte(e: &mut Emit<'_>, word: Value, byte: usize) -> Value {
 
 /// For each component, the flag of a `$vc` after its transform.
 pub(in crate::vp1::lift) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Value {
-    let slots = e.slots;
+    let slots = e.own.slots;
     let half = if choice.zero { &slots.vc_zero } else { &slots.vc_sign };
     let flags = e.get(half[choice.register as usize & 3]);
     if choice.transform == 0 {

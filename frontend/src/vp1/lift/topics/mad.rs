@@ -209,7 +209,7 @@ fn last_blend(e: &mut Emit<'_>, inst: Inst) -> Mad {
     let mut read = |n| e.mangled(word, src1(word), n, &|e, index| e.v(index));
     let (first, third) = (read(1), read(0));
     Mad {
-        sources: [source(first), source(e.core.get(e.slots.vx)), source(third)],
+        sources: [source(first), source(e.get(e.own.slots.vx)), source(third)],
         addend: Addend::Accumulator,
         products: Products::BlendTwo,
         format: Format {
@@ -286,7 +286,7 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
     let mut sum = e.shift(products, if format.integer { 8 } else { 0 });
     let addend = match mad.addend {
         Addend::Zero => None,
-        Addend::Accumulator => Some(e.core.get(e.slots.va)),
+        Addend::Accumulator => Some(e.get(e.own.slots.va)),
         Addend::Second => {
             let value = as_factor(e, second);
             Some(e.shift(value, place))
@@ -308,7 +308,7 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
     let round_place = if format.low { place - 8 } else { place };
     if format.round && round_place > 0 {
         let half = e.word(1 << (round_place - 1));
-        let config = e.core.get(e.slots.uc16);
+        let config = e.get(e.own.slots.uc16);
         let down = e.and_const(config, 1);
         let half = e.b.isub(half, down);
         sum = e.b.iadd(sum, half);
@@ -317,7 +317,7 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
     if mad.writes_accumulator {
         let kept = e.and_const(sum, 0x0fff_ffff);
         let kept = e.b.splat(kept);
-        e.set(Writer::Vector, e.slots.va, kept);
+        e.set(Writer::Vector, e.own.slots.va, kept);
     }
     if mad.writes_register {
         // Sixteen bits from eight below the result's lowest, of which one byte is read.
@@ -332,6 +332,6 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
         let value = if format.low { value } else { e.shift(value, -8) };
         let byte = e.and_const(value, 0xff);
         let byte = e.b.splat(byte);
-        e.set(Writer::Vector, e.slots.v[dst(word) as usize], byte);
+        e.set(Writer::Vector, e.own.slots.v[dst(word) as usize], byte);
     }
 }

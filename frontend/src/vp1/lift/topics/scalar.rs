@@ -261,7 +261,7 @@ fn result_flags(e: &mut Emit<'_>, result: Value) -> Value {
     let b19 = e.and_const(b19, 4);
     let mut all = e.b.ior(zero, b20_b21);
     all = e.b.ior(all, b19);
-    if e.chip == crate::vp1::Chip::G80 {
+    if e.own.chip == crate::vp1::Chip::G80 {
         let b19 = e.shr(result, 13);
         let b19 = e.and_const(b19, 0x40);
         let b18 = e.shr(result, 11);
@@ -280,7 +280,7 @@ fn move_to(e: &mut Emit<'_>, bundle: &Bundle) {
         return;
     }
     let value = e.r(move_source(bundle));
-    let slots = e.slots;
+    let slots = e.own.slots;
     match file {
         0..=3 | 0x12 => {
             // Bytes to the components of a word.
@@ -323,7 +323,7 @@ pub(in crate::vp1::lift) fn move_source(bundle: &Bundle) -> u32 {
 fn move_from(e: &mut Emit<'_>, bundle: &Bundle, resumed: bool) {
     let word = bundle.scalar.word;
     let (file, index) = (word >> 3 & 31, src1(word));
-    let slots = e.slots;
+    let slots = e.own.slots;
     if matches!(outside_of(bundle.scalar), Some(Outside::Read { .. })) {
         if resumed && let Some(&slot) = slots.r.get(dst(word) as usize) {
             let (value, there) = (e.get(slots.input), e.get(slots.has_input));

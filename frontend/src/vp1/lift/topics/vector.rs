@@ -106,7 +106,7 @@ pub(in crate::vp1::lift) fn unit(e: &mut Emit<'_>, bundle: &Bundle, bus: Bus) {
         }
         Finish::Sign(sign) => (e.and_const(result, 0xff), Some(sign)),
     };
-    e.set(Writer::Vector, e.slots.v[dst(word) as usize], byte);
+    e.set(Writer::Vector, e.own.slots.v[dst(word) as usize], byte);
     if !matches!(finish, Finish::Plain) {
         let zero = e.is_zero(byte);
         let sign = sign.unwrap_or_else(|| e.b.bool(false));
@@ -119,8 +119,8 @@ fn set_flags(e: &mut Emit<'_>, word: u32, sign: Value, zero: Value) {
     let index = word as usize & 7;
     if index < 4 {
         let (sign, zero) = (e.b.splat(sign), e.b.splat(zero));
-        e.set(Writer::Vector, e.slots.vc_sign[index], sign);
-        e.set(Writer::Vector, e.slots.vc_zero[index], zero);
+        e.set(Writer::Vector, e.own.slots.vc_sign[index], sign);
+        e.set(Writer::Vector, e.own.slots.vc_zero[index], zero);
     }
 }
 
@@ -175,7 +175,7 @@ fn swizzle(e: &mut Emit<'_>, word: u32) -> Value {
 
 /// All flags: a byte of the `$vc` of the component's group of four.
 fn all_flags(e: &mut Emit<'_>) -> Value {
-    let slots = e.slots;
+    let slots = e.own.slots;
     let lane = e.lane();
     let group = e.shr(lane, 2);
     let mut all = e.word(0);

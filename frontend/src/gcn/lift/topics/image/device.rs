@@ -42,8 +42,8 @@ pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         e.set_local(4 * word, value, Some(exec));
     }
     let guard = if shape.writes() { e.store_guard(None) } else { e.exec() };
-    let ordered = e.behind_stores.contains(&(inst.pc as u32));
-    let word = Word::new(inst.raw, e.options.chip, ordered);
+    let ordered = e.own.behind_stores.contains(&(inst.pc as u32));
+    let word = Word::new(inst.raw, e.own.options.chip, ordered);
     let site = DeviceSite { callee: &DEVICE, params: word.params(), mailbox: 0 };
     e.cross(&[guard], |e, args| {
         e.b.push(Opcode::CallDevice, args, Imm::Device(site), None);

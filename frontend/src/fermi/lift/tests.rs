@@ -1,4 +1,0 @@
-//! Tests of Fermi's lifter: small programs, lifted and run in the interpreter.
-
-mod edges;
-mod stage;

@@ -1,0 +1,99 @@
+//! The ways in which a launch runs its blocks: which the next block goes, a thread's state for each, and how long blocks take.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::Scheduler;
+use crate::exec::block::RunningBlock;
+use crate::exec::samples::thread_time;
+use crate::exec::tiers::{Stepper, StepperParts, Tiers, Watch};
+use crate::exec::ways::Way;
+
+/// A thread's state for running blocks one way.
+pub(super) struct Means<'s> {
+    pub(super) tiers: &'s Tiers,
+    pub(super) stepper: Stepper<'s>,
+    /// A finished block whose storage can be reused.
+    pub(super) spare: Option<Box<RunningBlock>>,
+}
+
+impl<'a> Scheduler<'a> {
+    /// The way that the next block goes.
+    pub(super) fn way(&self) -> Way {
+        if self.make_others.is_none() {
+            return Way::Vectors;
+        }
+        loop {
+            let way = self.tiers.choice().way();
+            if way == Way::Vectors || self.other(way).is_some() {
+                return way;
+            }
+            self.tiers.choice().give_up(way);
+        }
+    }
+
+    /// The tiers that run blocks in a way other than vectors.
+    pub(super) fn other(&self, way: Way) -> Option<&Tiers> {
+        let cell = &self.others[way.other()?];
+        cell.get_or_init(|| self.make_others.and_then(|make| make(way))).as_deref()
+    }
+
+    /// The way that these tiers run blocks.
+    pub(super) fn way_of(&self, tiers: &Tiers) -> Way {
+        let is = |cell: &OnceLock<Option<Arc<Tiers>>>| {
+            cell.get().is_some_and(|other| other.as_deref().is_some_and(|other| std::ptr::eq(other, tiers)))
+        };
+        self.others.iter().position(is).map_or(Way::Vectors, Way::of_other)
+    }
+
+    /// A thread's state for a way; `vectors` where there is no code for it.
+    pub(super) fn means_of<'m, 's>(
+        &'s self,
+        way: Way,
+        vectors: &'m mut Means<'s>,
+        others: &'m mut [Option<Means<'s>>; Way::OTHERS],
+        watch: Watch,
+    ) -> &'m mut Means<'s> {
+        let Some(other) = way.other().map(|number| &mut others[number]) else { return vectors };
+        if other.is_none() {
+            *other = self.other(way).map(|tiers| self.means(tiers, watch));
+        }
+        other.as_mut().unwrap_or(vectors)
+    }
+
+    /// If blocks are being timed: this thread's processor time and the compile time so far.
+    pub(super) fn start_clock(&self, tiers: &Tiers) -> Option<(Duration, Duration)> {
+        let measures = self.make_others.is_some() && self.tiers.choice().is_measuring();
+        measures.then(|| (thread_time(), tiers.compile_times().0))
+    }
+
+    /// Reports blocks that have run since the clock was started. Compile time in between is subtracted.
+    pub(super) fn stop_clock(
+        &self,
+        started: Option<(Duration, Duration)>,
+        way: Way,
+        tiers: &Tiers,
+        blocks: u64,
+    ) {
+        match started {
+            Some((start, compiling)) if tiers.compile_times().0 == compiling => {
+                self.tiers.choice().took(way, blocks, thread_time().saturating_sub(start));
+            }
+            Some(_) => {}
+            None if self.make_others.is_some() => self.tiers.choice().ran(blocks),
+            None => {}
+        }
+    }
+
+    /// What steppers of this launch are made for.
+    pub(super) fn parts<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> StepperParts<'s> {
+        let &Scheduler { plan, memory, background, cancel, .. } = self;
+        StepperParts { tiers, plan, memory, background, cancel, watch }
+    }
+
+    /// A thread's state for running blocks one way.
+    pub(super) fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
+        let stepper = Stepper::new(self.parts(tiers, watch));
+        Means { tiers, stepper, spare: None }
+    }
+}

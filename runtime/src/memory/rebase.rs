@@ -1,0 +1,107 @@
+//! Takes the addresses of accesses relative to the range that a space of the host's own addresses hands out.
+//!
+//! There the guest's address is the host's, and nothing of the process but the space's memory may be reached. Code finds the range at
+//! [`warpjit_backend::Context::global_base`], with guards around it, as it finds the window of other spaces: an address minus the range's
+//! start is tested as any 64-bit address is. So what is outside of the range is beyond the address space, and faults. The start differs
+//! from space to space, so code reads it from a const bank that no guest names ([`BANK`]).
+
+use super::window_access::{BANK, WINDOWS, WindowWords};
+use warpjit_ir::entities::{Block, Inst, Value};
+use warpjit_ir::function::{Function, Imm};
+use warpjit_ir::opcodes::{MemAccess, Opcode, Space};
+use warpjit_ir::types::{Scalar, Type};
+
+/// Where the start is in the const bank, after the descriptions of windows.
+const PLACE: usize = WINDOWS * WindowWords::BYTES;
+/// What there is of the const bank: accesses are at [`PLACE`] alone.
+pub(super) const BANK_BYTES: usize = PLACE + 64;
+
+/// The const bank of a space whose range begins there.
+pub(super) fn bank_of(start: u64) -> Box<[u8; BANK_BYTES]> {
+    let mut bytes = Box::new([0; BANK_BYTES]);
+    bytes[PLACE..PLACE + 8].copy_from_slice(&start.to_le_bytes());
+    bytes
+}
+
+/// The access of an operation to global memory.
+fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
+    func.mem_access(inst).filter(|mem| matches!(mem.space, Space::Global(_)))
+}
+
+/// Rewrites all accesses of a function; `false`, with the function as it was, if it has some of another kind: then the interpreter runs it.
+pub fn run(func: &mut Function) -> bool {
+    let known = |inst: Inst| {
+        let data = func.inst(inst);
+        global_access(func, inst).is_none()
+            || matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic)
+                && matches!(func.ty(data.args[0]).scalar, Scalar::I32 | Scalar::I64)
+    };
+    if !func.block_ids().flat_map(|block| &func.block(block).insts).all(|&inst| known(inst)) {
+        return false;
+    }
+    for block in func.block_ids() {
+        let mut start = None;
+        for inst in std::mem::take(&mut func.block_mut(block).insts) {
+            if let Some(mem) = global_access(func, inst) {
+                let pc = func.inst(inst).pc;
+                let mut at = At { func, block, pc };
+                let start = *start.get_or_insert_with(|| at.start());
+                at.rebase(inst, mem, start);
+            }
+            func.block_mut(block).insts.push(inst);
+        }
+    }
+    true
+}
+
+/// Where operations are appended.
+struct At<'a> {
+    func: &'a mut Function,
+    block: Block,
+    pc: u32,
+}
+
+impl At<'_> {
+    fn make(&mut self, op: Opcode, args: &[Value], imm: Imm, ty: Type) -> Value {
+        let inst = self.func.make_inst(op, args, imm, Some(ty), self.pc);
+        self.func.block_mut(self.block).insts.push(inst);
+        Value::new(self.func.values.len() - 1)
+    }
+
+    /// Loads where the range begins.
+    fn start(&mut self) -> Value {
+        let zero = self.make(Opcode::Const, &[], Imm::Bits(0), Type { scalar: Scalar::I32, uniform: true });
+        let mem = MemAccess {
+            space: Space::Const(BANK),
+            bytes: 8,
+            signed: false,
+            offset: PLACE as i32,
+            far: false,
+            align: 1,
+            align_offset: 0,
+        };
+        self.make(Opcode::Load, &[zero], Imm::Mem(mem), Type { scalar: Scalar::I64, uniform: true })
+    }
+
+    /// Makes the address of an access relative.
+    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value) {
+        let mut address = self.func.inst(inst).args[0];
+        let ty = self.func.ty(address);
+        let wide = Type { scalar: Scalar::I64, uniform: ty.uniform };
+        if ty.scalar == Scalar::I32 {
+            // The sum has 32 bits, as the guest's address has.
+            let number = Type { scalar: Scalar::I32, uniform: true };
+            let offset = self.make(Opcode::Const, &[], Imm::Bits((mem.offset as u32).into()), number);
+            let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
+            address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
+            mem.offset = 0;
+        }
+        let place = self.make(Opcode::Isub, &[address, start], Imm::None, wide);
+        let data = self.func.inst_mut(inst);
+        data.args[0] = place;
+        match &mut data.imm {
+            Imm::Mem(own) | Imm::Atomic(own, _) => *own = mem,
+            _ => {}
+        }
+    }
+}

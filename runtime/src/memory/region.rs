@@ -1,0 +1,98 @@
+//! A range of host memory for a range of guest addresses: the window, the upper window, or a slab.
+
+use super::PAGE_BYTES;
+use super::dirty::Tracked;
+use super::reservation::{PageTable, Reservation, Rights};
+use crate::Error;
+use std::sync::atomic::AtomicU8;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Bytes of guest addresses that the smallest table of page rights stands for.
+pub(super) const LEAST_TABLE_BYTES: u64 = 1 << 32;
+
+/// Host memory for a range of guest addresses, with the rights of its pages.
+#[derive(Debug)]
+pub(super) struct Region {
+    /// The first guest address.
+    pub start: u64,
+    pub reservation: Reservation,
+    /// Rights of each page of [`PAGE_BYTES`].
+    pub pages: PageTable,
+    /// What records stores to its pages, once asked for.
+    pub tracked: OnceLock<&'static Tracked>,
+    /// The offsets (first, end) that form one readable and writable mapping ([`Space::open`]).
+    pub opened: Mutex<Option<(u64, u64)>>,
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(tracked) = self.tracked.get() {
+            tracked.end();
+        }
+    }
+}
+
+impl Region {
+    pub fn new(start: u64, reservation: Reservation) -> Result<Region, Error> {
+        // A small window has a table for 32-bit addresses all the same, because checked code looks there. Two more for
+        // checked accesses of compiled code that cross the end.
+        let count = (reservation.bytes().max(LEAST_TABLE_BYTES) / PAGE_BYTES) as usize + 2;
+        let pages = PageTable::new(count)?;
+        let (tracked, opened) = (OnceLock::new(), Mutex::default());
+        Ok(Region { start, reservation, pages, tracked, opened })
+    }
+
+    pub fn opened(&self) -> MutexGuard<'_, Option<(u64, u64)>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn holds(&self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.reservation.bytes()
+    }
+
+    /// Extends the readable and writable mapping to the given offsets, keeping its contents.
+    pub fn open(&self, first: u64, last: u64) -> Result<(), Error> {
+        let mut opened = self.opened();
+        let (start, end) = opened.unwrap_or((first, first));
+        if first < start {
+            self.reservation.open(first, start - first)?;
+        }
+        if last > end {
+            self.reservation.open(end, last - end)?;
+        }
+        *opened = Some((start.min(first), end.max(last)));
+        Ok(())
+    }
+
+    /// Counts mapped, writable pages and the gap before them as opened. They stay a mapping of their own.
+    pub fn adopt(&self, first: u64, last: u64) -> Result<(), Error> {
+        let mut opened = self.opened();
+        let (start, end) = opened.unwrap_or((first, first));
+        if first > end {
+            self.reservation.open(end, first - end)?;
+        }
+        *opened = Some((start.min(first), end.max(last)));
+        Ok(())
+    }
+
+    /// Returns all pages to the system, even those that failed to open.
+    pub fn close(&self) -> Result<(), Error> {
+        self.reservation.map(0, self.reservation.bytes(), Rights::None)?;
+        *self.opened() = None;
+        Ok(())
+    }
+
+    /// Guest addresses from `address` to the region's end.
+    pub fn rest(&self, address: u64) -> u64 {
+        self.reservation.bytes() - (address - self.start)
+    }
+
+    /// The entry of a page; the region holds the address.
+    pub fn page(&self, address: u64) -> &AtomicU8 {
+        &self.pages[((address - self.start) / PAGE_BYTES) as usize]
+    }
+
+    pub fn pointer(&self, address: u64) -> *mut u8 {
+        self.reservation.base().wrapping_add((address - self.start) as usize)
+    }
+}

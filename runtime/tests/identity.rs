@@ -1,0 +1,266 @@
+//! Spaces whose addresses are the host's: all kinds of accesses reach what the space has handed out, by its own pointer, and nothing else
+//! of the process, in every tier and for every host.
+
+use warpjit_frontend::gcn::{Generation, assemble};
+use warpjit_frontend::tesla;
+use warpjit_runtime::{
+    Access, Arg, Config, Engine, FaultKind, HostLevel, Isa, Launch, Memory, MemoryOptions, PAGE_BYTES,
+    Program, ProgramOptions, Tier,
+};
+
+const PAGE: u64 = PAGE_BYTES;
+
+fn engines() -> Vec<Engine> {
+    let of = |tier, host, chunk_groups| {
+        Config::default().tier(tier).host(host).chunk_groups(chunk_groups).threads(1).hot_after(Some(1))
+    };
+    let mut configs =
+        vec![of(Tier::Interp, HostLevel::Native, None), of(Tier::Auto, HostLevel::Native, None)];
+    for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
+        for chunk_groups in [None, Some(0), Some(1), Some(4)] {
+            configs.push(of(Tier::Jit, host, chunk_groups));
+        }
+    }
+    configs.push(of(Tier::Jit, HostLevel::Native, None).checked_memory(true));
+    configs.push(of(Tier::Jit, HostLevel::Native, None).lockstep(true));
+    configs.into_iter().map(|config| Engine::new(config).unwrap()).collect()
+}
+
+/// A space with a program in it. The program has two addresses in `s[0:1]` and `s[2:3]`, the first plus four times the thread's number in
+/// the grid in `v[2:3]`, the second in the same way in `v[4:5]`, and that number in v1.
+struct Space {
+    memory: Memory,
+    program: Program,
+}
+
+impl Space {
+    fn new(text: &str) -> Space {
+        let source = format!(
+            "s_lshl_b32 s4, s4, 6
+            v_add_u32 v1, vcc, s4, v0
+            v_lshlrev_b32 v6, 2, v1
+            v_add_u32 v2, vcc, s0, v6
+            v_mov_b32 v3, s1
+            v_addc_u32 v3, vcc, 0, v3, vcc
+            v_add_u32 v4, vcc, s2, v6
+            v_mov_b32 v5, s3
+            v_addc_u32 v5, vcc, 0, v5, vcc
+            {text}
+            s_endpgm"
+        );
+        let code =
+            assemble(&source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
+        let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
+        let at = memory.map(None, PAGE, Access::ReadOnly).unwrap();
+        memory.write(at, &code).unwrap();
+        let options = ProgramOptions::new(Isa::Gcn)
+            .raw(true)
+            .chip(Some(Generation::Gfx8.into()))
+            .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
+            .rsrc2(Some(4 << 1 | 1 << 7));
+        let program = Program::load_at(&memory, at, &options).unwrap();
+        Space { memory, program }
+    }
+
+    fn launch(blocks: u32, one: u64, two: u64) -> Launch {
+        let user_data = [one, two].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect();
+        Launch::default().grid([blocks, 1, 1]).block([64, 1, 1]).user_data(user_data)
+    }
+
+    /// Runs it, and gives the fault: address, lane, and whether it was a store.
+    fn run(&self, engine: &Engine, blocks: u32, one: u64, two: u64) -> Option<(u64, u32, bool)> {
+        let report = engine.run(&self.program, &self.memory, &Self::launch(blocks, one, two)).unwrap();
+        report.fault.map(|fault| {
+            assert_eq!(fault.kind, FaultKind::Memory);
+            (fault.address.unwrap(), fault.lane, fault.store)
+        })
+    }
+
+    fn words(&self, at: u64, count: usize) -> Vec<u32> {
+        let mut bytes = vec![0; 4 * count];
+        self.memory.read(at, &mut bytes).unwrap();
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    fn fill(&self, at: u64, words: impl Iterator<Item = u32>) {
+        self.memory.write(at, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    }
+}
+
+const COPY: &str = "flat_load_dword v7, v[2:3]
+    s_waitcnt vmcnt(0) lgkmcnt(0)
+    flat_store_dword v[4:5], v7";
+
+#[test]
+fn what_is_handed_out_is_as_in_other_spaces() {
+    let space = Space::new(COPY);
+    let bytes = 4 * 64 * 64;
+    for engine in engines() {
+        let from = space.memory.map(None, bytes, Access::ReadWrite).unwrap();
+        let to = space.memory.map(None, bytes, Access::ReadWrite).unwrap();
+        space.fill(from, 0..64 * 64);
+        assert_eq!(space.run(&engine, 64, from, to), None);
+        assert!(space.words(to, 64 * 64).into_iter().eq(0..64 * 64));
+        // SAFETY: the library says that the address is the host's.
+        let last =
+            unsafe { std::ptr::with_exposed_provenance::<u32>((to + bytes) as usize).sub(1).read_volatile() };
+        assert_eq!(last, 64 * 64 - 1);
+        space.memory.unmap(from).unwrap();
+        assert_eq!(space.run(&engine, 1, from, to), Some((from, 0, false)));
+        space.memory.unmap(to).unwrap();
+    }
+    assert!(!space.memory.is_careful());
+}
+
+/// Kinds of accesses to `v[2:3]` or `s[0:1]`: the code, and whether it stores.
+const KINDS: [(&str, bool); 9] = [
+    ("flat_load_dword v7, v[2:3]", false),
+    ("flat_load_dwordx4 v[8:11], v[2:3]", false),
+    ("flat_load_ubyte v7, v[2:3]", false),
+    ("flat_store_dword v[2:3], v1", true),
+    ("flat_store_short v[2:3], v1", true),
+    ("flat_atomic_add v[2:3], v1", true),
+    ("flat_atomic_cmpswap v7, v[2:3], v[8:9] glc", true),
+    ("s_load_dword s6, s[0:1], 0x0", false),
+    ("s_load_dwordx4 s[8:11], s[0:1], 0x0", false),
+];
+
+#[test]
+fn nothing_else_of_the_process_is_reached() {
+    let beside = Box::new([0x5555_5555_u32; 64]);
+    let on_stack = [0x5555_5555_u32; 64];
+    static STATIC: [u32; 64] = [0x5555_5555; 64];
+    for (text, store) in KINDS {
+        let space = Space::new(&format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)"));
+        let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+        let constant = space.memory.map(None, PAGE, Access::ReadOnly).unwrap();
+        let gone = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+        space.memory.unmap(gone).unwrap();
+        let others = [beside.as_ptr(), on_stack.as_ptr(), STATIC.as_ptr()].map(|at| at.addr() as u64 & !0xff);
+        let near = [own + PAGE, gone, own - PAGE, own + (1 << 34), own.wrapping_sub(1 << 34)];
+        let far = [own ^ 1 << 41, own ^ 1 << 46, own | 1 << 63, own + (1 << 40), 0xffff_8000_0000_0000];
+        let low = [0, 0x1000, 0x40_0000, 1 << 32, 0x7fff_ffff_f000, own & 0xffff_ffff, !0xff];
+        let all = others.into_iter().chain(near).chain(far).chain(low);
+        for engine in engines() {
+            assert_eq!(space.run(&engine, 1, own, own), None, "{text}: {:?}", engine.config());
+            let expected = if store { Some((constant, 0, true)) } else { None };
+            assert_eq!(space.run(&engine, 1, constant, own), expected, "{text}: {:?}", engine.config());
+            for at in all.clone() {
+                let found = space.run(&engine, 1, at, own);
+                assert_eq!(found, Some((at, 0, store)), "{text} at {at:#x}: {:?}", engine.config());
+            }
+            // Some lanes are still inside; scalar accesses are the wave's.
+            if !text.starts_with("s_") && !text.contains("dwordx4") {
+                let found = space.run(&engine, 1, own + PAGE - 32, own);
+                assert_eq!(found, Some((own + PAGE, 8, store)), "{text}: {:?}", engine.config());
+            }
+        }
+        assert!(!space.memory.is_careful());
+    }
+    assert!(beside.iter().chain(&on_stack).all(|&word| word == 0x5555_5555));
+}
+
+#[test]
+fn scattered_lanes_reach_their_own_memory() {
+    // Lane n takes the word at 8 times the reverse of its bits.
+    let text = "v_bfrev_b32 v7, v1
+        v_lshrrev_b32 v7, 23, v7
+        v_add_u32 v2, vcc, s0, v7
+        v_mov_b32 v3, s1
+        v_addc_u32 v3, vcc, 0, v3, vcc
+        flat_load_dwordx2 v[8:9], v[2:3]
+        s_waitcnt vmcnt(0) lgkmcnt(0)
+        v_add_u32 v8, vcc, v8, v9
+        flat_store_dword v[4:5], v8
+        v_mov_b32 v9, 1
+        flat_atomic_add v[2:3], v9";
+    let space = Space::new(text);
+    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    let out = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    for engine in engines() {
+        space.fill(own, 0..1024);
+        assert_eq!(space.run(&engine, 1, own, out), None);
+        // 2^9 of the reversed number: bit k of the lane is bit 8 - k.
+        let place = |lane: u32| (lane.reverse_bits() >> 23) / 4;
+        let sums: Vec<u32> = (0..64).map(|lane| 2 * place(lane) + 1).collect();
+        assert_eq!(space.words(out, 64), sums, "{:?}", engine.config());
+        let mut counted: Vec<u32> = (0..1024).collect();
+        (0..64).for_each(|lane| counted[place(lane) as usize] += 1);
+        assert_eq!(space.words(own, 1024), counted, "{:?}", engine.config());
+    }
+}
+
+#[test]
+fn memory_that_others_have_chosen_is_reached_too() {
+    #[repr(align(4096))]
+    struct Page([u32; 1024]);
+    let space = Space::new(COPY);
+    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    space.fill(own, 0..64);
+    // An address at which the system puts nothing by itself.
+    let chosen = 0x2b00_0000_0000;
+    for engine in engines() {
+        let mut page = Box::new(Page([7; 1024]));
+        let pointer = (&raw mut page.0).cast::<u8>();
+        // SAFETY: the box outlives the mapping, and is accessed through this pointer only.
+        let host = unsafe { space.memory.map_host(None, pointer, PAGE, Access::ReadWrite) }.unwrap();
+        space.memory.map(Some(chosen), PAGE, Access::ReadWrite).unwrap();
+        assert!(space.memory.is_careful());
+        assert_eq!(space.run(&engine, 1, own, host), None);
+        assert_eq!(space.run(&engine, 1, host, chosen), None);
+        assert!(space.words(chosen, 64).into_iter().eq(0..64));
+        space.memory.unmap(chosen).unwrap();
+        space.memory.unmap(host).unwrap();
+        assert_eq!(space.run(&engine, 1, own, host), Some((host, 0, true)));
+    }
+    // Where the space hands out addresses, nobody else puts anything.
+    let inside = std::ptr::with_exposed_provenance_mut::<u8>((own + (1 << 20)) as usize);
+    // SAFETY: it is refused.
+    assert!(unsafe { space.memory.map_host(None, inside, PAGE, Access::ReadWrite) }.is_err());
+}
+
+/// A guest with 32-bit addresses reaches nothing, whatever the process has there.
+#[test]
+fn guests_of_32_bits_find_nothing() {
+    let source = "
+        mov b32 $r1 b32 s[0x10]
+        ld b32 $r2 g14[$r1]
+        add b32 $r1 $r1 $r2
+        exit st b32 g14[$r1] $r2
+    ";
+    let code = tesla::assemble(source, tesla::Target::compute(tesla::Chip::G80)).unwrap().code;
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).registers(Some(4));
+    let program = Program::load(&code, &options).unwrap();
+    let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
+    let own = memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    for engine in engines() {
+        for at in [0, 0x40_0000, own as u32 & !3, 0xffff_fff0] {
+            let launch = Launch::default().grid([1; 3]).block([32, 1, 1]).args(vec![Arg::u32(at)]);
+            let fault = engine.run(&program, &memory, &launch).unwrap().fault.unwrap();
+            let found = (fault.kind, fault.address, fault.lane, fault.store);
+            assert_eq!(found, (FaultKind::Memory, Some(at.into()), 0, false), "{:?}", engine.config());
+        }
+    }
+}
+
+#[test]
+fn addresses_are_handed_out_again() {
+    let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
+    let first = memory.map(None, 3 * PAGE, Access::ReadWrite).unwrap();
+    let large = memory.map(None, 4 << 20, Access::ReadWrite).unwrap();
+    assert_eq!(large % (2 << 20), 0);
+    memory.write(first, &[1; 3 * PAGE as usize]).unwrap();
+    memory.unmap(first).unwrap();
+    // By name, in parts, and zero again.
+    let middle = memory.map(Some(first + PAGE), PAGE, Access::ReadWrite).unwrap();
+    assert_eq!(memory.load(middle, 8).unwrap(), 0);
+    assert!(memory.load(first, 4).is_err() && memory.load(first + 2 * PAGE, 4).is_err());
+    assert!(memory.map(Some(first), 2 * PAGE, Access::ReadWrite).is_err());
+    memory.unmap(middle).unwrap();
+    for _ in 0..1000 {
+        let at = memory.map(None, PAGE, Access::ReadWrite).unwrap();
+        memory.unmap(at).unwrap();
+    }
+    assert_eq!(memory.map(None, PAGE, Access::ReadWrite).unwrap(), first);
+    assert!(!memory.is_careful());
+}
