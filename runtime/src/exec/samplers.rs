@@ -68,7 +68,6 @@ impl Sampler {
         options.open_loads = true;
         options.eight_lanes =
             groups.is_none() && !options.wide_vectors && options.target.has_middle_vectors();
-        options.list = std::env::var("DUMPS").is_ok();
         options.most_stack_bytes = STACK_BYTES;
         let make =
             |options: &Options| vm::on_new_stack_for_compiler(|| backend::compile_region(&func, options));
@@ -80,9 +79,6 @@ impl Sampler {
             made => made,
         };
         let made = made.ok()?;
-        if options.list {
-            eprintln!("{func}\n{:#?}", made.listing);
-        }
         // It calls nothing, and its floats are the host's.
         if !made.pures.is_empty() || !made.devices.is_empty() || made.float_env != FloatEnv::Default {
             return None;
