@@ -181,13 +181,15 @@ fn is_of_floats(op: AtomicOp) -> bool {
 pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
     // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
     let (access, op) = unsafe { ((*context).access, (*context).atomic_op()) };
+    if access & DEVICE != 0 {
+        // SAFETY: as above. It runs in the code's float environment.
+        return unsafe { ((*context).call_device)(context) };
+    }
     let space = decode_space(access & 0xfff);
     // Integers of memory that is the block's alone need no float environment, and nobody else's code runs.
-    let is_plain = access & DEVICE == 0 && !matches!(space, Space::Global(_)) && !is_of_floats(op);
+    let is_plain = !matches!(space, Space::Global(_)) && !is_of_floats(op);
     let environment = (!is_plain).then(HostFloat::enter);
     match space {
-        // SAFETY: as above.
-        _ if access & DEVICE != 0 => unsafe { ((*context).call_device)(context) },
         // SAFETY: the embedder's function takes the context.
         Space::Global(_) => unsafe { ((*context).global_atomic)(context) },
         // SAFETY: as above.

@@ -20,6 +20,7 @@ use crate::trap::TrapSite;
 pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     check(func, options)?;
     let mut code = match options.wide_vectors {
+        _ if options.eight_lanes => crate::avx512::eight::compile(func, options)?,
         true => crate::avx512::compile(func, options, float_env(std::iter::once(func)))?,
         false => compile(func, options)?,
     };
@@ -192,6 +193,9 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     } && u32::from(options.groups) * 4 <= func.lanes;
     if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
         return Err(Error::Host("no vectors of 512 bits".into()));
+    }
+    if options.eight_lanes && (!options.target.has_middle_vectors() || options.wide_vectors) {
+        return Err(Error::Host("no vectors of 256 bits".into()));
     }
     if !groups || !matches!(func.lanes, 16 | 32 | 64) {
         return Err(Error::Groups { groups: options.groups, lanes: func.lanes });

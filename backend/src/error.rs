@@ -8,6 +8,9 @@ pub enum Error {
     /// The region breaks a rule that the backend requires.
     #[error("malformed region: {0}")]
     Malformed(String),
+    /// Something that only another generator knows.
+    #[error("not with vectors of 256 bits: {0}")]
+    Refused(String),
     /// An operation that regions must not contain.
     #[error("{} in a lane region", .0.name())]
     CrossLane(Opcode),

@@ -90,6 +90,14 @@ impl HostFloat {
     pub(crate) fn leave(self) {}
 }
 
+/// Runs Rust code that computes with floats, where compiled code has called.
+pub fn in_host_floats<T>(work: impl FnOnce() -> T) -> T {
+    let environment = HostFloat::enter();
+    let made = work();
+    environment.leave();
+    made
+}
+
 /// Defines a function that sets MXCSR to a value and preserves every register and the flags.
 macro_rules! float_control {
     ($(#[$doc:meta])* $name:ident, $value:literal) => {

@@ -69,6 +69,7 @@ pub use costs::{SCHEDULE, few_lanes};
 pub use error::Error;
 pub use exit_patterns::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use generator::{Generator, VECTOR_LANES};
+pub use helpers::in_host_floats;
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};

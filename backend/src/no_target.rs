@@ -29,6 +29,11 @@ impl Target {
         Err(Error::LeftOut)
     }
 
+    /// Whether it has vectors of 256 bits.
+    pub fn has_middle_vectors(&self) -> bool {
+        match self.0 {}
+    }
+
     /// Whether this is the machine itself and has the AVX-512 features that 512-bit vectors need.
     pub fn has_wide_vectors(&self) -> bool {
         match self.0 {}

@@ -124,6 +124,9 @@ pub struct Options {
     pub single: bool,
     /// Use 512-bit vectors ([`Target::has_wide_vectors`]). Not with checked memory.
     pub wide_vectors: bool,
+    /// Use 256-bit vectors, eight lanes a chunk; `groups` counts for nothing. Only for functions that do nothing but compute, load (with
+    /// `open_loads`) and set slots: others are [`crate::Error::Refused`]. Not with `wide_vectors`.
+    pub eight_lanes: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
     /// Global memory may be loaded for lanes that take no part: all addresses that lanes can have are good. Not with `checked_memory`.
@@ -131,6 +134,9 @@ pub struct Options {
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with
     /// `checked_memory`, the translation checks them.
     pub translated: bool,
+    /// Bytes of local memory that each lane has at least ([`crate::Context::local_bytes`]): what constant addresses name below needs no
+    /// test.
+    pub local_bytes: u32,
     /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
     /// fails.
     pub most_stack_bytes: u32,
@@ -166,9 +172,11 @@ impl Options {
             groups: 2,
             single: false,
             wide_vectors: false,
+            eight_lanes: false,
             checked_memory: false,
             open_loads: false,
             translated: false,
+            local_bytes: 0,
             most_stack_bytes: crate::code::MOST_STACK_BYTES,
             may_wait: false,
             count: false,

@@ -12,6 +12,7 @@ use crate::host::{Host, HostLevel, WIDE_FEATURES, host_has_wide_vectors};
 pub struct Target {
     isa: OwnedTargetIsa,
     pub(crate) host: Host,
+    middle_vectors: bool,
     wide_vectors: bool,
 }
 
@@ -79,12 +80,18 @@ impl Target {
         };
         let has = |name: &str| isa.isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
         let host = Host { x86, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
-        Ok(Target { isa, host, wide_vectors: false })
+        let middle_vectors = x86 && has("has_avx2");
+        Ok(Target { isa, host, middle_vectors, wide_vectors: false })
     }
 
     /// Whether a product and a sum rounded once are one instruction of the host.
     pub fn has_fma(&self) -> bool {
         self.host.fma
+    }
+
+    /// Whether it has vectors of 256 bits ([`crate::Options::eight_lanes`]).
+    pub fn has_middle_vectors(&self) -> bool {
+        self.middle_vectors
     }
 
     /// Whether this is the machine itself and has the AVX-512 features that 512-bit vectors need.

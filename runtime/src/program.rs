@@ -310,7 +310,8 @@ impl Program {
             fast::run(&mut function);
         }
         let limits = Limits { budget: config.budget, cancel };
-        Tiers::new(function, variant, RowFacts::new(&self.inner.image.abi), config.code_cache(), limits)
+        let facts = RowFacts::new(&self.inner.image.abi, self.inner.image.local_bytes);
+        Tiers::new(function, variant, facts, config.code_cache(), limits)
     }
 }
 

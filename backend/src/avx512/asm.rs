@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iced_x86::Code;
+use iced_x86::{Code, EncodingKind};
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
 use super::code::{Arg, BlockData, Flags, Kind, MInst, NEVER, NO_SITE, Place, Size};
@@ -113,10 +113,15 @@ fn operand(v: R, constraint: OperandConstraint, kind: OperandKind, pos: OperandP
     Operand::new(v, constraint, kind, pos)
 }
 
-/// Whether an operand of 512 bits may be one in memory.
-fn takes_memory(code: Code, operand: usize) -> bool {
-    use iced_x86::OpCodeOperandKind::zmm_or_mem;
-    code.op_code().op_kind(operand as u32) == zmm_or_mem
+/// Whether an operand of 512 bits, or of 256 in code for AVX2, may be one in memory.
+fn takes_memory(code: Code, operand: usize, size: Size) -> bool {
+    use iced_x86::OpCodeOperandKind::{ymm_or_mem, zmm_or_mem};
+    let (op, number) = (code.op_code(), operand as u32);
+    match size {
+        Size::Z => op.op_kind(number) == zmm_or_mem,
+        Size::Y => op.op_kind(number) == ymm_or_mem && op.encoding() == EncodingKind::VEX,
+        _ => false,
+    }
 }
 
 impl Asm {
@@ -226,7 +231,7 @@ impl Asm {
                     Arg::Reg(add(list, operand(v, Reuse(usize::from(old)), Def, Late)), size)
                 }
                 A::Use(v, size) => {
-                    let constraint = if size == Size::Z && !with.to_zero && takes_memory(code, at) {
+                    let constraint = if !with.to_zero && takes_memory(code, at, size) {
                         OperandConstraint::Any
                     } else {
                         Reg

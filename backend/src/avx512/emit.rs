@@ -20,6 +20,8 @@ const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
 const SCRATCH: u8 = 11;
 /// Vector registers that are given out; the last is for moves.
 const VECTORS: u8 = 31;
+/// The same of AVX2.
+const MIDDLE_VECTORS: u8 = 15;
 
 /// The register of a class by its number.
 pub(super) const fn preg(class: RegClass, number: u8) -> PReg {
@@ -34,19 +36,21 @@ fn set(class: RegClass, numbers: impl IntoIterator<Item = u8>) -> PRegSet {
     set
 }
 
-fn machine() -> &'static MachineEnv {
-    static ENV: OnceLock<MachineEnv> = OnceLock::new();
-    ENV.get_or_init(|| MachineEnv {
+fn machine(vectors: u8) -> &'static MachineEnv {
+    static WIDE: OnceLock<MachineEnv> = OnceLock::new();
+    static MIDDLE: OnceLock<MachineEnv> = OnceLock::new();
+    let env = if vectors == VECTORS { &WIDE } else { &MIDDLE };
+    env.get_or_init(|| MachineEnv {
         preferred_regs_by_class: [
             set(RegClass::Int, CALLER_SAVED),
-            set(RegClass::Float, 0..VECTORS),
+            set(RegClass::Float, 0..vectors),
             // k0 is no write mask.
             set(RegClass::Vector, 1..8),
         ],
         non_preferred_regs_by_class: [set(RegClass::Int, CALLEE_SAVED), PRegSet::empty(), PRegSet::empty()],
         scratch_by_class: [
             Some(preg(RegClass::Int, SCRATCH)),
-            Some(preg(RegClass::Float, VECTORS)),
+            Some(preg(RegClass::Float, vectors)),
             Some(preg(RegClass::Vector, 0)),
         ],
         fixed_stack_slots: Vec::new(),
@@ -143,6 +147,8 @@ struct Emitter<'a> {
     slots: i32,
     sites: Vec<EmittedSite>,
     pcs: Vec<(u32, u32)>,
+    /// Vectors have 256 bits.
+    is_middle: bool,
     list: Option<String>,
     /// The guest address to be shown at the next instruction.
     shown: Option<u32>,
@@ -166,7 +172,8 @@ pub(super) fn emit(
         validate_ssa: cfg!(debug_assertions),
         algorithm: Algorithm::Ion,
     };
-    let out = regalloc2::run(vcode, machine(), &options)
+    let vectors = if settings.eight_lanes { MIDDLE_VECTORS } else { VECTORS };
+    let out = regalloc2::run(vcode, machine(vectors), &options)
         .map_err(|e| Error::Codegen(format!("register allocation: {e:?}")))?;
     let mut saved = Vec::new();
     let mut note = |a: Allocation| {
@@ -203,6 +210,7 @@ pub(super) fn emit(
         slots: buffer_bytes.next_multiple_of(64) as i32,
         sites: Vec::new(),
         pcs: vec![(0, crate::NO_PC)],
+        is_middle: settings.eight_lanes,
         list: settings.list.then(String::new),
         shown: None,
         at: 0,
@@ -364,7 +372,11 @@ impl Emitter<'_> {
         if from == to {
             return Ok(());
         }
+        let is_middle = self.is_middle;
         let codes = |class: RegClass| match class {
+            RegClass::Float if is_middle => {
+                (Code::VEX_Vmovaps_ymm_ymmm256, Code::VEX_Vmovaps_ymmm256_ymm, Code::VEX_Vmovaps_ymm_ymmm256)
+            }
             RegClass::Int => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Code::Mov_r64_rm64),
             RegClass::Float => (
                 Code::EVEX_Vmovaps_zmm_k1z_zmmm512,
@@ -373,7 +385,11 @@ impl Emitter<'_> {
             ),
             RegClass::Vector => (Code::VEX_Kmovq_kr_km64, Code::VEX_Kmovq_m64_kr, Code::VEX_Kmovq_kr_km64),
         };
-        let wide = |class: RegClass| if class == RegClass::Int { Size::Q } else { Size::Z };
+        let wide = |class: RegClass| match class {
+            RegClass::Int => Size::Q,
+            RegClass::Float if is_middle => Size::Y,
+            _ => Size::Z,
+        };
         match (from.as_reg(), to.as_reg()) {
             (Some(a), Some(b)) => {
                 let (between, ..) = codes(a.class());
@@ -601,7 +617,7 @@ impl Emitter<'_> {
         if !order.is_empty() {
             // Whole vectors do not cross lines of the cache: code stands at multiples of 64.
             let largest = pool.entries.iter().map(Vec::len).max().unwrap_or(0);
-            code.resize(code.len().next_multiple_of(if largest < 64 { 16 } else { 64 }), 0xcc);
+            code.resize(code.len().next_multiple_of(if largest < 32 { 16 } else { 64 }), 0xcc);
         }
         for n in order {
             places[n] = code.len();

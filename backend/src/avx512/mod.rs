@@ -19,6 +19,7 @@ mod code;
 mod control;
 mod convert;
 mod descending;
+pub(crate) mod eight;
 mod emit;
 mod even;
 mod float;

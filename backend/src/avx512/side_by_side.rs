@@ -203,6 +203,10 @@ impl Lower<'_> {
         let Address::Uniform(addresses) = &x.address else { return Err(malformed(x.data)) };
         let &[s] = &addresses[..] else { return self.bounded_lanes(x) };
         let base = self.base(Space::Local);
+        if let Some(address) = self.sure_local_address(x) {
+            let loaded = self.row_of_words(x, Mem::at(base, (address * self.f.lanes) as i32))?;
+            return self.give(x, loaded);
+        }
         let size = self.space_bytes(Space::Local).ok_or_else(|| malformed(x.data))?;
         let index = self.a.add_imm(false, s, i64::from(mem.offset));
         let index = match mem.far {
@@ -218,16 +222,24 @@ impl Lower<'_> {
         self.a.cmp(true, last, size);
         self.a.branch(Flags::BelowEqual, (quick, &[]), (slow, &[]));
         self.a.switch_to(quick);
-        let loaded = self.aside(|l| l.row_of_words(x, base, index))?;
+        let row = self.a.shift(true, SHL, index, self.f.lanes.trailing_zeros() as u8);
+        let loaded = self.aside(|l| l.row_of_words(x, Mem::indexed(base, row, 1, 0)))?;
         self.a.jump(end, &loaded);
         self.slow_way(x, slow, end)
     }
 
-    /// A row of local memory that is inside.
-    pub fn row_of_words(&mut self, x: &Access<'_>, base: R, index: R) -> Result<Vec<R>, Error> {
+    /// The address of an access to local memory that is the same in all lanes, if it is known, and inside.
+    fn sure_local_address(&self, x: &Access<'_>) -> Option<u32> {
+        let address = self.f.as_const(*x.data.args.first()?)? as u32;
+        let address = address.wrapping_add_signed(x.mem.offset);
+        let address = if x.mem.far { address } else { address & 0xffff };
+        let end = address.checked_add(x.mem.bytes.into())?;
+        (end <= self.options.local_bytes).then_some(address)
+    }
+
+    /// A row of local memory that is inside; the place is that of lane 0.
+    pub fn row_of_words(&mut self, x: &Access<'_>, mut place: Mem) -> Result<Vec<R>, Error> {
         let mem = x.mem;
-        let row = self.a.shift(true, SHL, index, self.f.lanes.trailing_zeros() as u8);
-        let mut place = Mem::indexed(base, row, 1, 0);
         if let Some(lane) = self.lane {
             let more = self.a.lea(true, place);
             place = Mem::indexed(more, lane, 4, 0);

@@ -102,9 +102,13 @@ impl Lower<'_, '_> {
         };
         let scale = if mem.space == Space::Local { i64::from(self.f.lanes) } else { 1 };
         let offset = (offset - row.first) * scale;
-        let always = row.base == Base::Start && matches!(row.space, Space::Const(_));
-        // Banks have 64 KiB and some slack.
-        let always = always && row.first + row.bytes <= 0x1_0000;
+        let sure = match row.space {
+            // Banks have 64 KiB and some slack.
+            Space::Const(_) => 0x1_0000,
+            Space::Local => i64::from(self.options.local_bytes),
+            _ => 0,
+        };
+        let always = row.base == Base::Start && row.first + row.bytes <= sure;
         Ok(Some(InRow { place: row.place, offset: offset as i32, inside: row.inside, always }))
     }
 
@@ -170,18 +174,23 @@ impl Lower<'_, '_> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
         let Some(row) = self.in_row(arg(x.data, 0)?, mem)? else { return self.by_lane(x) };
-        let mut fast = row.inside;
+        let mut fast = (!row.always).then_some(row.inside);
         if x.store() {
             let bits = self.guard_bits(x.guard)?;
             let all = self.full_bits();
             let all = self.e.icmp_imm(HostIntCC::Equal, bits, all);
-            fast = self.e.band(fast, all);
+            fast = Some(match fast {
+                Some(inside) => self.e.band(inside, all),
+                None => all,
+            });
         }
         let value = x.value.map(|v| self.parts(v)).transpose()?;
-        let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
-        self.e.brif(fast, (quick, &[]), (slow, &[]));
-
-        self.e.switch_to(quick);
+        let ways = fast.map(|fast| {
+            let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
+            self.e.brif(fast, (quick, &[]), (slow, &[]));
+            self.e.switch_to(quick);
+            (slow, end)
+        });
         let place = row.place;
         let next_word = 4 * self.f.lanes as i32;
         let mut loaded = Vec::new();
@@ -204,6 +213,7 @@ impl Lower<'_, '_> {
                 }
             }
         }
+        let Some((slow, end)) = ways else { return Ok((!x.store()).then(|| loaded.into())) };
         self.e.jump(end, &loaded);
 
         self.e.switch_to(slow);

@@ -103,6 +103,8 @@ impl StateKey {
 
 /// The values of all channels.
 pub(super) type Texels = Vec<Value>;
+/// Words of an element, those that are needed.
+type Words = [Option<Value>; 4];
 
 impl Emit<'_> {
     /// The data of a level by its number.
@@ -150,6 +152,11 @@ impl Emit<'_> {
         self.shr(high, 2)
     }
 
+    /// The words of the texel at an offset that its channels need.
+    fn texel_words(&mut self, channels: &Channels, offset: Offset) -> Words {
+        if channels.wanted.contains(&true) { self.element(offset, channels.wanted) } else { [None; 4] }
+    }
+
     /// The values of a texel.
     pub fn texel_values(
         &mut self,
@@ -158,8 +165,18 @@ impl Emit<'_> {
         offset: Offset,
         inside: Option<Value>,
     ) -> Texels {
-        let needs = channels.wanted.contains(&true);
-        let words = if needs { self.element(offset, channels.wanted) } else { [None; 4] };
+        let words = self.texel_words(channels, offset);
+        self.values_of(channels, reference, words, inside)
+    }
+
+    /// The values of a texel whose words these are.
+    fn values_of(
+        &mut self,
+        channels: &Channels,
+        reference: Option<Value>,
+        words: Words,
+        inside: Option<Value>,
+    ) -> Texels {
         let mut values = Texels::new();
         for channel in &channels.list {
             let value = match *channel {
@@ -264,21 +281,39 @@ impl Emit<'_> {
             start = self.both(start, layer);
         }
         let count = |axis: usize| if axis < axes && taps[axis].weight.is_some() { 2 } else { 1 };
-        let mut slices = Vec::new();
+        // Where elements are single words, all are loaded before anything is made of them: so the host waits for them at once, and a word
+        // needs less room than the values that it becomes.
+        let at_once = self.key.format.bytes <= 4 && self.key.format.block() == (1, 1);
+        let mut texels = Vec::new();
         for z in 0..count(2) {
             let of_slice = if axes > 2 { self.both(start, offsets[2][z]) } else { start };
+            for y in 0..count(1) {
+                let of_row = if axes > 1 { self.both(of_slice, offsets[1][y]) } else { of_slice };
+                for &column in &offsets[0][..count(0)] {
+                    let offset = self.both(of_row, column);
+                    let words = at_once.then(|| self.texel_words(channels, offset));
+                    texels.push((offset, words));
+                }
+            }
+        }
+        let mut texels = texels.into_iter();
+        let mut slices = Vec::new();
+        for z in 0..count(2) {
             let in_slice = if axes > 2 { taps[2].inside[z] } else { None };
             let mut rows = Vec::new();
             for y in 0..count(1) {
-                let of_row = if axes > 1 { self.both(of_slice, offsets[1][y]) } else { of_slice };
                 let in_row = if axes > 1 { taps[1].inside[y] } else { None };
-                let mut texels = Vec::new();
-                for (x, &column) in offsets[0].iter().enumerate().take(count(0)) {
-                    let offset = self.both(of_row, column);
-                    let inside = self.all_of(&[in_slice, in_row, taps[0].inside[x]]);
-                    texels.push(self.texel_values(channels, sample.reference, offset, inside));
+                let mut of_row = Vec::new();
+                for (in_column, (offset, words)) in
+                    taps[0].inside.into_iter().zip(texels.by_ref().take(count(0)))
+                {
+                    let inside = self.all_of(&[in_slice, in_row, in_column]);
+                    of_row.push(match words {
+                        Some(words) => self.values_of(channels, sample.reference, words, inside),
+                        None => self.texel_values(channels, sample.reference, offset, inside),
+                    });
                 }
-                rows.push(self.along(&texels, &taps[0]));
+                rows.push(self.along(&of_row, &taps[0]));
             }
             slices.push(if axes > 1 { self.along(&rows, &taps[1]) } else { rows.remove(0) });
         }

@@ -106,6 +106,9 @@ pub struct ServeAt {
     pub mailbox: u32,
     /// A bit each.
     pub lanes: u64,
+    /// The words of the request follow from the call's constant, as long as the launch runs: no lane and no guest memory has a part in
+    /// them. So later calls need not ask for them.
+    pub fixed: bool,
 }
 
 /// One call.

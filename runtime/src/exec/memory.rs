@@ -3,6 +3,7 @@
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
 use crate::memory::window_access;
+use crate::stage::Filled;
 use std::any::Any;
 use warpjit_backend::LINE_BYTES;
 use warpjit_ir::device::ServeAt;
@@ -73,15 +74,6 @@ impl Shared {
 /// A word of guest memory, little endian.
 pub type Word = [u8; 4];
 
-/// The row of a stage's input whose words all lanes have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeldRow {
-    /// Its number.
-    pub row: usize,
-    /// How many lanes have them.
-    pub lanes: usize,
-}
-
 /// Local memory of the lanes of a warp, interleaved by 32-bit words. Byte `a` of lane `l` is at
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
@@ -89,8 +81,8 @@ pub struct Local {
     bytes: CacheAligned<u8>,
     lanes: usize,
     size: usize,
-    /// For each input of a graphics stage: the row that it has in all lanes, if it is one.
-    held: Vec<Option<HeldRow>>,
+    /// What a graphics stage knows of its contents.
+    stage: Filled,
 }
 
 impl Local {
@@ -99,7 +91,7 @@ impl Local {
         let size = if used { plan.local_bytes as usize } else { 0 };
         let lanes = plan.lanes as usize;
         let bytes = size.next_multiple_of(4) * lanes + SLACK_BYTES;
-        Local { bytes: CacheAligned::new(bytes, 0, LINE_BYTES), lanes, size, held: Vec::new() }
+        Local { bytes: CacheAligned::new(bytes, 0, LINE_BYTES), lanes, size, stage: Filled::default() }
     }
 
     /// Makes all of it zero.
@@ -107,14 +99,14 @@ impl Local {
         self.bytes.fill(0);
     }
 
-    /// All words: word `n` of lane `l` is at `n * lanes + l`. Some words of slack follow.
-    pub fn words(&self) -> &[Word] {
-        self.bytes.as_chunks().0
+    /// All words, and what a graphics stage knows of them: word `n` of lane `l` is at `n * lanes + l`. Some words of slack follow.
+    pub fn words(&self) -> (&[Word], &Filled) {
+        (self.bytes.as_chunks().0, &self.stage)
     }
 
-    /// The same, to write them, and what the inputs of a stage hold.
-    pub fn stage_words(&mut self) -> (&mut [Word], &mut Vec<Option<HeldRow>>) {
-        (self.bytes.as_chunks_mut().0, &mut self.held)
+    /// The same, to write them.
+    pub fn words_mut(&mut self) -> (&mut [Word], &mut Filled) {
+        (self.bytes.as_chunks_mut().0, &mut self.stage)
     }
 
     /// All words as bytes, without the slack.
@@ -350,7 +342,7 @@ impl WarpMemory for View<'_> {
             memory: self.memory,
             lanes: self.local.lanes,
             local: &mut self.local.bytes,
-            is_compiled: false,
+            site: None,
         };
         (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: &mut access })
     }
@@ -367,8 +359,8 @@ pub struct Device<'a> {
     pub local: &'a mut [u8],
     /// Lanes of the warp.
     pub lanes: usize,
-    /// Whether compiled code calls: then code may serve it.
-    pub is_compiled: bool,
+    /// What compiled code calls; `None`: the interpreter calls. Code may serve the former.
+    pub site: Option<&'a DeviceSite>,
 }
 
 impl DeviceAccess for Device<'_> {
@@ -441,10 +433,8 @@ impl DeviceAccess for Device<'_> {
         words: &[u32],
         describe: &mut dyn FnMut(&TextureTables) -> Option<Box<dyn Any>>,
     ) -> bool {
-        if !self.is_compiled {
-            return false;
-        }
+        let Some(site) = self.site else { return false };
         let Device { plan, memory, ref mut local, lanes, .. } = *self;
-        plan.samplers.serve(memory, local, lanes, at, words, &mut || describe(&plan.textures))
+        plan.samplers.serve(site, memory, local, lanes, at, words, &mut || describe(&plan.textures))
     }
 }

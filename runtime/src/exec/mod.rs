@@ -33,7 +33,7 @@ pub(crate) use block::{BlockFault, BlockState, WarpWords};
 pub(crate) use jit::RowFacts;
 pub(crate) use launch_state::LaunchState;
 pub(crate) use limits::Limits;
-pub(crate) use memory::{HeldRow, Local, Word};
+pub(crate) use memory::{Local, Word};
 pub use samplers::{BoundSampler, Sampler};
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
 pub(crate) use stop::Stop;

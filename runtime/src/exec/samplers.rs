@@ -10,6 +10,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +18,7 @@ use warpjit_backend::{self as backend, Context, FloatEnv, Generator, Options, Ta
 use warpjit_frontend::sampling::{Data, Generated, StateKey, generate};
 use warpjit_ir::device::ServeAt;
 use warpjit_ir::passes::{dce, fold, gvn, pipeline};
+use warpjit_ir::{DeviceFn, DeviceSite};
 
 use crate::fork::{Mutex, Section};
 use crate::vm::{self, Code, CodeMemory, FloatMode};
@@ -36,6 +38,8 @@ const MOST_KEPT: usize = 512;
 const SETS: usize = 64;
 /// Requests of a set.
 const WAYS: usize = 4;
+/// Requests of a launch that a thread knows by their names; a power of two.
+const FIXED: usize = 32;
 
 /// Machine code of a state.
 #[derive(Debug)]
@@ -62,8 +66,19 @@ impl Sampler {
         options.groups = groups.unwrap_or(fitting).min((key.lanes() / 4) as u8);
         generator.choose(&mut options);
         options.open_loads = true;
+        options.eight_lanes =
+            groups.is_none() && !options.wide_vectors && options.target.has_middle_vectors();
         options.most_stack_bytes = STACK_BYTES;
-        let made = vm::on_new_stack_for_compiler(|| backend::compile_region(&func, &options)).ok()?;
+        let make =
+            |options: &Options| vm::on_new_stack_for_compiler(|| backend::compile_region(&func, options));
+        let made = match make(&options) {
+            Err(backend::Error::Refused(_)) => {
+                options.eight_lanes = false;
+                make(&options)
+            }
+            made => made,
+        };
+        let made = made.ok()?;
         // It calls nothing, and its floats are the host's.
         if !made.pures.is_empty() || !made.devices.is_empty() || made.float_env != FloatEnv::Default {
             return None;
@@ -108,7 +123,7 @@ impl Sampler {
 pub struct BoundSampler<'a> {
     sampler: Arc<Sampler>,
     /// Words of its const bank, and room behind them.
-    data: Vec<u32>,
+    data: Rc<[u32]>,
     image: &'a [u8],
     context: Box<Context>,
 }
@@ -116,10 +131,8 @@ pub struct BoundSampler<'a> {
 /// Words behind data, so that what lies behind the last level may be read.
 const ROOM: usize = 128;
 
-fn with_room(data: &Data) -> Vec<u32> {
-    let mut words = data.words().to_vec();
-    words.extend([0; ROOM]);
-    words
+fn with_room(data: &Data) -> Rc<[u32]> {
+    data.words().iter().copied().chain([0; ROOM]).collect()
 }
 
 impl std::fmt::Debug for BoundSampler<'_> {
@@ -239,7 +252,7 @@ enum State {
 /// Code with its data.
 struct Ready {
     sampler: Arc<Sampler>,
-    data: Vec<u32>,
+    data: Rc<[u32]>,
     /// Where the image is, and its bytes.
     address: u64,
     bytes: u32,
@@ -254,11 +267,24 @@ struct Known {
     state: State,
 }
 
+/// A request of a launch that follows from the call ([`ServeAt::fixed`]).
+struct Fixed {
+    launch: u64,
+    /// The function that was called, and its constant.
+    callee: &'static DeviceFn,
+    params: u64,
+    sampler: Arc<Sampler>,
+    data: Rc<[u32]>,
+    image: *const u8,
+}
+
 /// What a thread has for samplers.
 struct OfThread {
     context: Box<Context>,
     /// By [`set`], the last that was new first.
     known: Vec<[Option<Known>; WAYS]>,
+    /// By [`place_of`].
+    fixed: [Option<Fixed>; FIXED],
 }
 
 impl OfThread {
@@ -283,6 +309,7 @@ thread_local! {
     static OF_THREAD: RefCell<OfThread> = RefCell::new(OfThread {
         context: Box::new(Context::new()),
         known: (0..SETS).map(|_| [const { None }; WAYS]).collect(),
+        fixed: [const { None }; FIXED],
     });
 }
 
@@ -321,8 +348,10 @@ impl Samplers {
     }
 
     /// Serves the lanes of a call ([`warpjit_ir::DeviceAccess::serve`]), whose local memory this is, of a warp of so many lanes.
+    #[expect(clippy::too_many_arguments, reason = "where a call is, and what it asks for")]
     pub fn serve(
         &self,
+        site: &DeviceSite,
         memory: &Memory,
         local: &mut [u8],
         lanes: usize,
@@ -331,7 +360,7 @@ impl Samplers {
         describe: &mut dyn FnMut() -> Option<Box<dyn Any>>,
     ) -> bool {
         OF_THREAD.with_borrow_mut(|of_thread| {
-            let OfThread { context, known } = of_thread;
+            let OfThread { context, known, fixed } = of_thread;
             let state = OfThread::find(known, words, || {
                 let described = describe().and_then(|any| any.downcast::<Generated>().ok());
                 described.map_or(State::Never, |described| State::New(described, self.patience))
@@ -354,16 +383,35 @@ impl Samplers {
                 ready.launch = self.launch;
             }
             let Ready { sampler, data, image: Some(image), .. } = ready else { return false };
-            // Words are interleaved between lanes.
-            let start = at.mailbox as usize / 4 * 4 * lanes;
-            let bytes = sampler.mailbox_words * 4 * lanes;
-            let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
-            let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
-            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the
-            // mailbox has the words.
+            let Some(mailbox) = mailbox_of(sampler, local, lanes, at.mailbox) else { return false };
+            // SAFETY: the image is guest memory that could be read (`readable`), and the data is that of the key.
             let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
             if !done {
                 ready.image = None;
+            } else if at.fixed {
+                let &DeviceSite { callee, params, .. } = site;
+                let (launch, sampler, data, image) = (self.launch, sampler.clone(), data.clone(), *image);
+                fixed[place_of(params)] = Some(Fixed { launch, callee, params, sampler, data, image });
+            }
+            done
+        })
+    }
+
+    /// Serves the lanes of a call as one that this thread has served in this launch; `false`: it knows of none. It computes nothing itself,
+    /// and runs in any float environment.
+    pub fn serve_again(&self, site: &DeviceSite, local: &mut [u8], lanes: usize, active: u64) -> bool {
+        OF_THREAD.with_borrow_mut(|of_thread| {
+            let OfThread { context, fixed, .. } = of_thread;
+            let place = &mut fixed[place_of(site.params)];
+            let is_it = |of: &&Fixed| {
+                (of.launch, of.params) == (self.launch, site.params) && std::ptr::eq(of.callee, site.callee)
+            };
+            let Some(Fixed { sampler, data, image, .. }) = place.as_ref().filter(is_it) else { return false };
+            let Some(mailbox) = mailbox_of(sampler, local, lanes, site.mailbox) else { return false };
+            // SAFETY: as in `serve`, which has found the request.
+            let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), active) };
+            if !done {
+                *place = None;
             }
             done
         })
@@ -377,6 +425,25 @@ impl Samplers {
         let image = memory.readable(address, bytes.into());
         State::Ready(Ready { sampler, data: with_room(data), address, bytes, image, launch: self.launch })
     }
+}
+
+/// The words of the mailbox that code needs, if all are in the local memory of a warp of so many lanes.
+fn mailbox_of<'a>(
+    sampler: &Sampler,
+    local: &'a mut [u8],
+    lanes: usize,
+    address: u32,
+) -> Option<&'a mut [u8]> {
+    // Words are interleaved between lanes.
+    let start = address as usize / 4 * 4 * lanes;
+    let bytes = sampler.mailbox_words * 4 * lanes;
+    let end = start.checked_add(bytes).filter(|_| sampler.lanes == lanes)?;
+    local.get_mut(start..end)
+}
+
+/// Where a thread keeps a request that follows from a call, by its constant.
+fn place_of(params: u64) -> usize {
+    (params.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (FIXED - 1)
 }
 
 /// The set in which a thread keeps a request.

@@ -17,7 +17,7 @@ use cases::{Case, Random, WORDS};
 fn code_does_as_the_engine() {
     let rounds = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let seed = std::env::var("WARPJIT_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let mut made = 0;
+    let (mut made, mut of_eight) = (0, 0);
     for round in 0..rounds {
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (round + seed * 1_000_003));
         let lanes = if round % 3 == 0 { 64 } else { 32 };
@@ -26,8 +26,11 @@ fn code_does_as_the_engine() {
         let level = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41][round as usize % 3];
         // From 8 on, and where the number is left open, vectors of 512 bits if there are such.
         let wide = level == HostLevel::Native && backend::host_has_wide_vectors();
-        let groups =
-            [None, Some(1), Some(2), Some(if wide { 8 } else { 4 }), Some(4)][round as usize / 3 % 5];
+        let some = [None, Some(1), None, Some(2), None, Some(if wide { 8 } else { 4 }), None, Some(4)];
+        let groups = some[round as usize / 3 % some.len()];
+        if level == HostLevel::Avx2 && groups.is_none() {
+            of_eight += u64::from(has_eight_lanes(case.generated.key()));
+        }
         let sampler = match Sampler::new(case.generated.key(), level, groups) {
             Some(sampler) => sampler,
             // More than is used, and sometimes more than the stack has room for.
@@ -52,4 +55,16 @@ fn code_does_as_the_engine() {
         }
     }
     assert!(made > rounds / 2, "{made} of {rounds}");
+    // Where the host has no such vectors there is none.
+    let has = Target::host(HostLevel::Avx2.into()).unwrap().has_middle_vectors();
+    assert!(!has || of_eight > rounds / 20, "{of_eight} of {rounds} in vectors of eight lanes");
+}
+
+/// Whether the generator of vectors of 256 bits takes the code of a key.
+fn has_eight_lanes(key: &StateKey) -> bool {
+    let target = Target::host(HostLevel::Avx2.into()).unwrap();
+    let mut func = generate(key, target.has_fma()).unwrap();
+    pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
+    let options = Options { eight_lanes: true, open_loads: true, ..Options::new(target) };
+    backend::compile_region(&func, &options).is_ok()
 }

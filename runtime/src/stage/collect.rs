@@ -6,7 +6,7 @@ use crate::exec::{Local, Word};
 
 /// A warp that has ended.
 struct Left<'a> {
-    lot: Lot,
+    lot: &'a Lot,
     words: &'a [Word],
     shared: &'a [Word],
     lanes: usize,
@@ -37,17 +37,44 @@ fn each_lane(mut lanes: u64) -> impl Iterator<Item = usize> {
 
 /// Rows of columns.
 #[inline]
-fn transposed([a, b, c, d]: [[Word; 4]; 4]) -> [[Word; 4]; 4] {
+#[cfg(target_arch = "x86_64")]
+fn transposed(columns: [&[Word; 4]; 4]) -> [[Word; 4]; 4] {
+    use std::arch::x86_64::{
+        __m128, _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps,
+    };
+    let mut rows = [[[0; 4]; 4]; 4];
+    // SAFETY: vectors of 128 bits are part of the architecture; each access is of 16 bytes, at any alignment. Nothing is computed.
+    unsafe {
+        let [a, b, c, d] = columns.map(|column| _mm_loadu_ps(column.as_ptr().cast()));
+        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
+        let (ab_high, cd_high) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+        let all: [__m128; 4] = [
+            _mm_movelh_ps(ab, cd),
+            _mm_movehl_ps(cd, ab),
+            _mm_movelh_ps(ab_high, cd_high),
+            _mm_movehl_ps(cd_high, ab_high),
+        ];
+        for (row, words) in rows.iter_mut().zip(all) {
+            _mm_storeu_ps(row.as_mut_ptr().cast(), words);
+        }
+    }
+    rows
+}
+
+/// Rows of columns.
+#[inline]
+#[cfg(not(target_arch = "x86_64"))]
+fn transposed([a, b, c, d]: [&[Word; 4]; 4]) -> [[Word; 4]; 4] {
     std::array::from_fn(|n| [a[n], b[n], c[n], d[n]])
 }
 
 impl StageRun {
-    /// Writes the rows of a warp that has ended.
+    /// Writes the rows of a warp that has ended, whose local memory [`StageRun::fill`] has filled.
     pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
         self.collect_shared(shared, warp);
-        let lot = self.lot(warp);
         let lanes = self.program.lanes;
-        let left = Left { lot, words: local.words(), shared: shared.as_chunks().0, lanes };
+        let (words, filled) = local.words();
+        let left = Left { lot: &filled.lot, words, shared: shared.as_chunks().0, lanes };
         match self.program.interface.stage {
             Stage::Fragment => self.collect_pixels(&left),
             Stage::Geometry => self.collect_emitted(&left),
@@ -56,7 +83,7 @@ impl StageRun {
     }
 
     fn collect_pixels(&self, left: &Left<'_>) {
-        let lot = &left.lot;
+        let lot = left.lot;
         let (present, covered) = (lot.present(), lot.covered());
         let alive = self.program.layout.alive.map_or(covered, |address| left.set(address) & covered);
         // GCN: what exports have written counts, and coverage is EXEC of the last one.
@@ -153,9 +180,11 @@ impl StageRun {
         for first in (0..fours).step_by(4) {
             let [a, b, c, d] = [0, 1, 2, 3].map(|n| column(first + n));
             if lanes == left.lot.present() {
-                let quarters = [a, b, c, d].map(|column| column.as_chunks::<4>().0);
-                for number in 0..left.lot.count / 4 {
-                    let of_lanes = transposed(quarters.map(|quarter| quarter[number]));
+                let [a4, b4, c4, d4] =
+                    [a.as_chunks::<4>().0, b.as_chunks().0, c.as_chunks().0, d.as_chunks().0];
+                let quarters = a4.iter().zip(b4).zip(c4.iter().zip(d4)).take(left.lot.count / 4);
+                for (((a, b), (c, d)), number) in quarters.zip(0..) {
+                    let of_lanes = transposed([a, b, c, d]);
                     for (lane, of_lane) in (4 * number..).zip(&of_lanes) {
                         put(lane, first, of_lane);
                     }

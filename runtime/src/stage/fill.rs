@@ -3,32 +3,67 @@
 use super::interface::parts;
 use super::run::{Items, Lot, Source, StageRun, WARP};
 use super::{InputArea, LaneWord, Per, Quad, Stage};
-use crate::exec::{HeldRow, Local, Word};
+use crate::exec::{Local, Word};
 
 /// All bits of a truth value.
 const TRUE: u32 = u32::MAX;
 
+/// What is known of the local memory of a warp of a stage.
+#[derive(Debug, Default)]
+pub(crate) struct Filled {
+    /// For each input: the row that it has in all lanes, if it is one.
+    held: Vec<Option<HeldRow>>,
+    /// What the warp stands for.
+    pub(super) lot: Lot,
+    /// All lanes are present, and their words say so.
+    all_present: bool,
+    /// The same of covered pixels.
+    all_covered: bool,
+}
+
+/// The row of an input whose words all lanes have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HeldRow {
+    row: usize,
+    /// How many lanes have them.
+    lanes: usize,
+}
+
 impl StageRun {
     /// Makes a warp's local memory what it starts with. Memory that is `fresh` holds zeros.
     pub fn fill(&self, local: &mut Local, warp: u64, fresh: bool) {
-        let lot = self.lot(warp);
         let lanes = self.program.lanes;
-        let (words, held) = local.stage_words();
+        let (words, filled) = local.words_mut();
+        self.find_lot(warp, &mut filled.lot);
+        let Filled { held, lot, all_present, all_covered } = filled;
         if fresh {
             held.clear();
             held.resize(self.inputs.len(), None);
+            (*all_present, *all_covered) = (false, false);
         } else {
             for range in &self.program.cleared {
                 words[range.start * lanes..range.end * lanes].fill([0; 4]);
             }
         }
+        let full = self.program.keeps_inputs && lot.count == lanes;
+        let all_full = full && lot.quads[..lot.count / 4].iter().all(|quad| quad.mask & 15 == 15);
+        let are_pixels = self.program.interface.stage == Stage::Fragment;
         for &(what, address) in &self.program.layout.lane_words {
+            let stays = match what {
+                LaneWord::Covered if are_pixels => all_full && *all_covered,
+                LaneWord::Present | LaneWord::Covered => full && *all_present,
+                _ => false,
+            };
+            if stays {
+                continue;
+            }
             let place = &mut words[address as usize / 4 * lanes..][..lanes];
-            self.lane_word(what, &lot, place);
+            self.lane_word(what, lot, place);
         }
+        (*all_present, *all_covered) = (full, all_full);
         for (source, held) in self.inputs.iter().zip(held) {
             if let Some(area) = &self.program.layout.inputs[source.index] {
-                self.fill_input(source, area, &lot, words, held);
+                self.fill_input(source, area, lot, words, held);
             }
         }
     }
@@ -43,20 +78,22 @@ impl StageRun {
         let first = lot.first % each;
         let centre = |at: u32| (at as f32 + 0.5).to_le_bytes();
         // There are whole quads where there are pixels.
-        let each_quad = |here: &mut [Word], words: &dyn Fn(&Quad) -> [Word; 4]| {
+        fn each_quad(here: &mut [Word], lot: &Lot, words: impl Fn(&Quad) -> [Word; 4]) {
             let quads = here.as_chunks_mut::<4>().0.iter_mut().zip(&lot.quads);
             quads.for_each(|(four, quad)| *four = words(quad));
-        };
+        }
         match what {
             LaneWord::Covered if self.program.interface.stage == Stage::Fragment => {
-                each_quad(here, &|quad| [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes()));
+                each_quad(here, lot, |quad| {
+                    [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes())
+                });
             }
             LaneWord::Present | LaneWord::Covered => here.fill(TRUE.to_le_bytes()),
-            LaneWord::PixelX => each_quad(here, &|quad| {
+            LaneWord::PixelX => each_quad(here, lot, |quad| {
                 let [left, right] = [quad.x, quad.x + 1].map(centre);
                 [left, right, left, right]
             }),
-            LaneWord::PixelY => each_quad(here, &|quad| {
+            LaneWord::PixelY => each_quad(here, lot, |quad| {
                 let [upper, lower] = [quad.y, quad.y + 1].map(centre);
                 [upper, upper, lower, lower]
             }),

@@ -24,6 +24,7 @@ pub use warpjit_frontend::stage::{
 
 pub use owned::{OwnedBatch, OwnedRows, OwnedWork};
 
+pub(crate) use fill::Filled;
 pub(crate) use interface::StageProgram;
 pub(crate) use picture::Canvas;
 pub(crate) use run::StageRun;

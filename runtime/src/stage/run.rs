@@ -68,13 +68,13 @@ pub(super) struct Target {
 }
 
 /// What a warp stands for.
-#[derive(Debug)]
-pub(super) struct Lot {
+#[derive(Debug, Default)]
+pub(crate) struct Lot {
     /// The first of its lanes that stand for something, of those of all warps.
     pub first: usize,
     /// How many there are.
     pub count: usize,
-    /// The quads, if they are pixels.
+    /// The quads, if they are pixels; those of others behind them.
     pub quads: [Quad; WARP_QUADS],
 }
 
@@ -345,12 +345,12 @@ impl StageRun {
         }
     }
 
-    /// What a warp stands for.
-    pub(super) fn lot(&self, warp: u64) -> Lot {
+    /// Finds what a warp stands for.
+    pub(super) fn find_lot(&self, warp: u64, lot: &mut Lot) {
         let first = warp as usize * self.per_warp;
         let count = self.per_warp.min((self.total as usize).saturating_sub(first));
-        let mut quads = [Quad::default(); WARP_QUADS];
-        let (from, some) = (first / 4, &mut quads[..count / 4]);
+        (lot.first, lot.count) = (first, count);
+        let (from, some) = (first / 4, &mut lot.quads[..count / 4]);
         match self.items {
             Items::Lanes(_) => {}
             Items::Quads(list, _) => {
@@ -370,7 +370,6 @@ impl StageRun {
                 }
             }
         }
-        Lot { first, count, quads }
     }
 }
 

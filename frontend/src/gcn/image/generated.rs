@@ -59,7 +59,7 @@ pub(super) fn serve(
     }
     let count = add_tables(&mut words, call.access.textures());
     let of_sampler = [words[10], words[11], words[12], words[13]];
-    let at = ServeAt { mailbox: call.mailbox, lanes: call.lanes };
+    let at = ServeAt { mailbox: call.mailbox, lanes: call.lanes, fixed: false };
     call.access.serve(at, &words[..count], &mut |tables| {
         let chip = word.chip();
         let image = Image::read(image, chip.generation(), word.short(), word.array()).ok()??;

@@ -8,8 +8,8 @@ use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 use super::generated;
 use super::request::{Family, Level, Operation, Request};
 use super::{
-    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, SAMPLE, WORDS, cube, descriptor,
-    query, samples,
+    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, RESULTS, SAMPLE, WORDS, cube,
+    descriptor, query, samples,
 };
 
 /// Texture instructions of Tesla.
@@ -108,8 +108,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
 
 /// Whether all lanes name one texture.
 fn one_name(call: &DeviceCall<'_>, request: &Request, names: Names) -> bool {
-    let named_by_lanes = request.family == Family::Gk104 || request.indirect;
-    !named_by_lanes || call.each_lane().all(|lane| self::names(call, request, lane) == names)
+    !request.named_by_lanes() || call.each_lane().all(|lane| self::names(call, request, lane) == names)
 }
 
 /// What a lane names.
@@ -246,6 +245,11 @@ impl Request {
         matches!(self.operation, Operation::Sample | Operation::Gather | Operation::QueryLevel)
     }
 
+    /// Whether each lane says what it names.
+    pub(super) fn named_by_lanes(&self) -> bool {
+        self.family == Family::Gk104 || self.indirect
+    }
+
     /// What a lane names, whose mailbox has these words.
     fn names(&self, word: impl Fn(u32) -> u32) -> Names {
         match self.family {
@@ -271,7 +275,9 @@ impl Request {
             level: word(LEVEL),
             offset: self.offset.map(i32::from),
             offsets: None,
-            changes: CHANGES.map(|first| three(first).map(f32::from_bits)),
+            changes: CHANGES.map(|first| {
+                [0, 1, 2].map(|n| f32::from_bits(word(first + n)) - f32::from_bits(word(ORIGIN + n)))
+            }),
         };
         if matches!(self.family, Family::G80 | Family::Tesla) {
             self.in_order(words, view, sampler, &mut arguments);

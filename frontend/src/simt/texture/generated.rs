@@ -7,7 +7,7 @@ use warpjit_ir::device::{ServeAt, TextureEntry};
 use warpjit_texture::{Kind, Sampler, View};
 
 use super::request::{Family, Level, Operation, Request};
-use super::{CHANGES, COORDINATES, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS};
+use super::{CHANGES, COORDINATES, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, RESULTS};
 use crate::sampling::{self, Action, Generated, Input};
 
 /// Lanes of a warp.
@@ -32,12 +32,20 @@ pub(super) fn serve(
         words[10] = 1;
         words[11..].copy_from_slice(entry);
     }
-    let at = ServeAt { mailbox: call.mailbox, lanes: call.lanes };
+    let at = serve_at(call, request);
     call.access.serve(at, &words, &mut |_| {
         let (view, sampler) = describe()?;
         let generated = Generated::of(&view, &sampler, request.inputs(&view, &sampler))?;
         Some(Box::new(generated) as Box<dyn Any>)
     })
+}
+
+/// The lanes of a call. Which texture they name is fixed if slots are, and what is in them.
+fn serve_at(call: &DeviceCall<'_>, request: &Request) -> ServeAt {
+    let tables = call.access.textures();
+    let in_memory = tables.header_table.is_some() || tables.sampler_table.is_some();
+    let fixed = !request.named_by_lanes() && !in_memory;
+    ServeAt { mailbox: call.mailbox, lanes: call.lanes, fixed }
 }
 
 fn word(n: u32) -> Input {
@@ -74,7 +82,9 @@ impl Request {
             Level::Zero if self.operation == Operation::Fetch => sampling::Level::Lowest,
             Level::Zero => sampling::Level::Given(Input::Bits(0)),
             Level::Given => sampling::Level::Given(given),
-            Level::Changes => sampling::Level::Changes(CHANGES.map(three)),
+            Level::Changes => sampling::Level::Changes(CHANGES.map(|first| {
+                [0, 1, 2].map(|n| Input::Change { to: (first + n) as u8, from: (ORIGIN + n) as u8, add: 0 })
+            })),
         };
         if matches!(self.operation, Operation::Gather)
             || self.operation == Operation::Fetch && self.level != Level::Given

@@ -1,8 +1,8 @@
 //! The code of a texture instruction: arguments to the mailbox, changes from the quad, the call, results.
 
-use warpjit_ir::{DeviceFn, DeviceSite, Imm, Opcode, Scalar, Slot, Type, Value};
+use warpjit_ir::{DeviceFn, DeviceSite, Imm, Opcode, Slot, Type, Value};
 
-use super::{CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, SAMPLE};
+use super::{CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, SAMPLE};
 use crate::simt::Emitter;
 
 /// The sources of a texture instruction.
@@ -66,9 +66,11 @@ impl<O> Emitter<'_, O> {
             }
         }
         if let Some(changes) = &arguments.changes {
+            let zero = self.b.i32(0);
             for (first, list) in CHANGES.into_iter().zip(changes) {
-                for (word, &value) in (first..).zip(list) {
-                    put(self, word, value);
+                for (n, &value) in (0..).zip(list) {
+                    put(self, first + n, value);
+                    put(self, ORIGIN + n, zero);
                 }
             }
         } else if !arguments.quad.is_empty() {
@@ -82,7 +84,7 @@ impl<O> Emitter<'_, O> {
         self.lane_memory(mailbox + 4 * n)
     }
 
-    /// How registers change from pixel to pixel. What counts is what the lanes of the quad have in the register now, whether they are
+    /// What registers are from pixel to pixel. What counts is what the lanes of the quad have in the register now, whether they are
     /// active or not.
     fn quad_changes(&mut self, mailbox: u32, registers: &[Option<Slot>]) {
         let temps: Vec<[Slot; 3]> = (0..registers.len())
@@ -103,14 +105,8 @@ impl<O> Emitter<'_, O> {
             }
         });
         for (n, temps) in (0..).zip(&temps) {
-            let [own, right, below] = temps.map(|temp| {
+            for (first, &temp) in [ORIGIN, CHANGES[0], CHANGES[1]].into_iter().zip(temps) {
                 let bits = self.get(temp);
-                self.b.bitcast(bits, Scalar::F32)
-            });
-            for (first, other) in CHANGES.into_iter().zip([right, below]) {
-                let change = self.b.float(Opcode::Fsub, &[other, own], false);
-                let change = self.b.fcanon(change, f32::NAN.to_bits().into());
-                let bits = self.b.bitcast(change, Scalar::I32);
                 self.set_lane_memory(mailbox + 4 * (first + n), bits);
             }
         }

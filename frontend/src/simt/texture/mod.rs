@@ -33,11 +33,13 @@ const LEVEL: u32 = 5;
 const OFFSETS: u32 = 6;
 /// GK104's handle.
 const HANDLE: u32 = 8;
-/// Changes of the coordinates from pixel to pixel, along x, then along y.
+/// What the coordinates become from pixel to pixel, along x, then along y.
 const CHANGES: [u32; 2] = [9, 12];
 /// The sample of a fetch, behind the changes.
 const SAMPLE: u32 = 15;
 /// The four results. They have words of their own: an instruction does not write all the others.
 pub(crate) const RESULTS: u32 = 16;
-/// Words of arguments in all.
-const WORDS: usize = 16;
+/// Where the changes begin: what they are is subtracted here, because it is not flushed, as the program around may be.
+const ORIGIN: u32 = 20;
+/// Words of arguments in all, the results among them.
+const WORDS: usize = 23;

@@ -33,11 +33,13 @@ pub(super) const MOST_ROW_VERSIONS: usize = 8;
 pub struct RowFacts {
     fields: Vec<RowField>,
     fixed: Vec<Range<u64>>,
+    /// Bytes of local memory of each lane.
+    pub local_bytes: u32,
 }
 
 impl RowFacts {
-    /// Takes the facts from an interface.
-    pub fn new(abi: &KernelAbi) -> RowFacts {
+    /// Takes the facts from an interface; `local_bytes`: what each lane has of local memory.
+    pub fn new(abi: &KernelAbi, local_bytes: u32) -> RowFacts {
         let fields = abi.header.iter().filter(|field| field.space == Space::Shared).filter_map(|field| {
             let linear = match field.value {
                 Builtin::Ctaid(0) => false,
@@ -47,7 +49,7 @@ impl RowFacts {
             let bytes = field.bytes.min(4);
             Some(RowField { offset: field.offset, bytes, linear })
         });
-        RowFacts { fields: fields.collect(), fixed: abi.read_only() }
+        RowFacts { fields: fields.collect(), fixed: abi.read_only(), local_bytes }
     }
 
     /// Ranges of global memory that nothing stores to while a launch runs.
@@ -61,6 +63,7 @@ impl Hash for RowFacts {
         self.fields.len().hash(state);
         self.fields.iter().for_each(|f| (f.offset, f.bytes, f.linear).hash(state));
         self.fixed.hash(state);
+        self.local_bytes.hash(state);
     }
 }
 
@@ -240,6 +243,7 @@ impl Jit {
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();
+        options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
             .list

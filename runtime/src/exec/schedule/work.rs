@@ -17,6 +17,8 @@ use crate::fork;
 /// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
 /// batch.
 pub(super) const TALK_STEPS: u64 = 1 << 14;
+/// Most blocks of a stage that follow each other before a thread looks at anything else.
+const MOST_FOLLOWERS: u64 = 64;
 
 /// Progress is told at least so often while blocks end, in grids of which each 256th part takes long.
 const LONG_UNTOLD: Duration = Duration::from_millis(100);
@@ -97,7 +99,9 @@ impl Scheduler<'_> {
             let patience = OfBlock { scheduler: self, index };
             let started = self.start_clock(means.tiers);
             let turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
-            self.stop_clock(started, way, means.tiers, matches!(turn, Turn::Done).into());
+            let (turn, more) = self.go_on(&mut block, turn, means, &mut fresh, &mut steps);
+            done += more;
+            self.stop_clock(started, way, means.tiers, more + u64::from(matches!(turn, Turn::Done)));
             let Some(block) = self.after_turn(block, turn, &mut done) else {
                 prefer_fresh = true;
                 continue;
@@ -158,6 +162,37 @@ impl Scheduler<'_> {
             *told = Some(now);
         }
         long
+    }
+
+    /// Runs blocks of a stage that follow a finished one, in its storage: single warps, which cost little more than finding the next one
+    /// anew. Gives how the last one's slice ended, and how many have ended before it.
+    fn go_on(
+        &self,
+        block: &mut RunningBlock,
+        mut turn: Turn,
+        means: &mut Means<'_>,
+        batch: &mut BlockBatch,
+        steps: &mut (u64, u64),
+    ) -> (Turn, u64) {
+        let mut done = 0;
+        if self.plan.stage.is_none() || self.limited || !block.may_be_reset() {
+            return (turn, done);
+        }
+        while matches!(turn, Turn::Done) && done < MOST_FOLLOWERS {
+            let next = batch.blocks.start;
+            if batch.blocks.is_empty() || self.is_pointless(next) {
+                break;
+            }
+            batch.blocks.start += 1;
+            done += 1;
+            block.collect(self.plan);
+            let (warps, threads) = block.steps();
+            *steps = (steps.0 + warps, steps.1 + threads);
+            block.reset(self.plan, means.tiers, self.memory, next);
+            let patience = OfBlock { scheduler: self, index: next };
+            turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
+        }
+        (turn, done)
     }
 
     /// Handles the end of a block's slice; returns the block if it has finished.

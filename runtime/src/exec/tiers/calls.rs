@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use warpjit_backend::{Context, LaneTranslation, Translator};
+use warpjit_backend::{Context, LaneTranslation, Translator, in_host_floats};
 use warpjit_ir::{DeviceCall, DeviceFault};
 
 use crate::Memory;
@@ -94,10 +94,14 @@ pub(super) unsafe extern "C" fn call_device(context: *mut Context) {
     let bytes = (context.local_bytes as usize).next_multiple_of(4) * count;
     // SAFETY: the context's local memory is the warp's, of that size, and nothing else uses it while its code waits for this call.
     let local = unsafe { std::slice::from_raw_parts_mut(context.local_base, bytes) };
-    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count, is_compiled: true };
+    if poll.plan.samplers.serve_again(&site, local, count, lanes) {
+        context.end_device_call(None);
+        return;
+    }
+    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count, site: Some(&site) };
     let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: &mut access };
     let lane = lanes.trailing_zeros();
-    let done = carried::catch(|| (site.callee.run)(&mut call));
+    let done = in_host_floats(|| carried::catch(|| (site.callee.run)(&mut call)));
     // The panic is thrown where this fault arrives.
     let fault = done.unwrap_or(Err(DeviceFault::Memory { lane, address: 0, store: false }));
     let fault = fault.err();
