@@ -403,6 +403,6 @@ fn programs_of_stages_start_as_their_registers_say() {
             .to_string()
     };
     assert!(error(3, 1).contains("enables scratch, the interface has no register for its offset"));
-    assert!(error(3, 17 << 1).contains("wants 17 user SGPRs, a stage has 16"));
+    assert!(error(3, 17 << 1).contains("loads 17 SGPRs, rsrc1 0x3 gives a wave 8"));
     assert!(error(3, 9 << 1).contains("loads 9 SGPRs, rsrc1 0x3 gives a wave 8"));
 }
