@@ -156,13 +156,13 @@ pub(crate) fn endless_or_until(timeout: u64) -> u64 {
 }
 
 /// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the card
-/// for lost after that time. This one is slower than those that they know, and gets sixty times as long.
+/// for lost after that time. This one is slower than those that they know, and gets a minute at least.
 pub(crate) fn patient(until: u64) -> u64 {
     const ABOUT_A_SECOND: u64 = 900_000_000;
     let now = nanoseconds();
     match until.saturating_sub(now) {
         0..ABOUT_A_SECOND => until,
-        left => now.saturating_add(left.saturating_mul(60)),
+        _ => until.max(now.saturating_add(60_000_000_000)),
     }
 }
 
