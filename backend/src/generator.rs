@@ -1,8 +1,8 @@
 //! The code generator of a launch ([`Generator`]): which passes a region goes through before it, how many lanes a chunk may have, and which
 //! lane patterns it can use.
 //!
-//! There are two generators: one with vectors of 128 bits, for every host, and one with vectors of 512 bits, for hosts with AVX-512. No
-//! other module asks which of the two it has.
+//! For launches there are two generators: one with vectors of 128 bits, for every host, and one with vectors of 512 bits, for hosts with
+//! AVX-512. No other module asks which of the two it has. (A third, `avx512/eight.rs`, is for the samplers of hosts with AVX2.)
 
 use warpjit_ir::regions::{ChunkLimits, Region, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{Function, Meter, Slot, Stopped};
@@ -92,6 +92,7 @@ impl Generator {
         if self.wide && !serialize_lanes(&mut region.mask, costs::few_lanes) {
             versions(region, all_enter, &costs::SCHEDULE);
         }
+        #[cfg(feature = "jit")]
         if !self.wide {
             crate::lower::float::group_by_float_env(&mut region.mask);
         }

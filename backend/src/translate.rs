@@ -35,6 +35,9 @@ pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
 /// How many answers a chunk looks ahead for its own.
 const AHEAD: usize = 64;
 
+/// How many answers are kept for a run of a region. Loads behind them ask the device for each chunk: a loop may come to any number of them.
+const MOST_ANSWERS: usize = 4096;
+
 /// What devices have answered to the scalar loads of a region, for one run of it by a warp.
 ///
 /// The guest executes a scalar load once for all lanes, while each chunk of lanes repeats it in compiled code. So the first chunk that
@@ -77,10 +80,12 @@ impl ScalarAnswers {
         Some(self.list[self.next - 1].value)
     }
 
-    /// Notes an answer for other chunks.
+    /// Notes an answer for other chunks, if there is room.
     fn add(&mut self, address: u64, bytes: u8, value: u64) {
-        self.list.insert(self.next, ScalarAnswer { address, bytes, value });
-        self.next += 1;
+        if self.list.len() < MOST_ANSWERS {
+            self.list.insert(self.next, ScalarAnswer { address, bytes, value });
+            self.next += 1;
+        }
     }
 }
 
@@ -170,4 +175,25 @@ impl Translator for Nothing {
 pub(crate) unsafe extern "C" fn no_translation(context: *mut Context) {
     // SAFETY: called with the context of compiled code.
     unsafe { (*context).each_translation(&mut Nothing) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_share_as_many_answers_as_are_kept() {
+        let mut answers = ScalarAnswers::default();
+        answers.at_chunk(0, true);
+        for n in 0..2 * MOST_ANSWERS as u64 {
+            assert_eq!(answers.find(16, 4), None, "{n}");
+            answers.add(16, 4, n);
+        }
+        assert_eq!(answers.list.len(), MOST_ANSWERS);
+        answers.at_chunk(8, false);
+        for n in 0..MOST_ANSWERS as u64 {
+            assert_eq!(answers.find(16, 4), Some(n));
+        }
+        assert_eq!(answers.find(16, 4), None);
+    }
 }

@@ -100,16 +100,24 @@ fn words(memory: &Memory, count: u32) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
+/// Runs one wave; its memory, and the device in it.
+#[track_caller]
+fn run(config: Config, program: &Program) -> (Arc<Numbers>, Memory) {
+    let name = format!("{config:?}");
+    let device = Arc::new(Numbers::default());
+    let memory = memory(&device);
+    let report = Engine::new(config).unwrap().run(program, &memory, &launch(1, 64)).unwrap();
+    assert_eq!(report.fault, None, "{name}");
+    (device, memory)
+}
+
 /// Runs one wave in every way, and compares what the device is asked, in order, and words of memory.
 #[track_caller]
 fn check(text: &str, asked: &[Access3], expected: impl Fn(u32) -> u32, count: u32) {
     let program = program(text);
     for config in ways() {
         let name = format!("{config:?}\n{text}");
-        let device = Arc::new(Numbers::default());
-        let memory = memory(&device);
-        let report = Engine::new(config).unwrap().run(&program, &memory, &launch(1, 64)).unwrap();
-        assert_eq!(report.fault, None, "{name}");
+        let (device, memory) = run(config, &program);
         assert_eq!(device.taken(), asked, "{name}");
         let expected: Vec<u32> = (0..count).map(&expected).collect();
         assert_eq!(words(&memory, count), expected, "{name}");
@@ -142,10 +150,7 @@ fn each_word_of_a_wide_load_is_asked_for_once() {
     let program = program(&(source.to_owned() + STORE_S12));
     let mut all = Vec::new();
     for config in ways() {
-        let device = Arc::new(Numbers::default());
-        let memory = memory(&device);
-        let report = Engine::new(config).unwrap().run(&program, &memory, &launch(1, 64)).unwrap();
-        assert_eq!(report.fault, None);
+        let (device, _) = run(config, &program);
         let asked = device.taken();
         let bytes: Vec<u64> = asked.iter().flat_map(|&(at, bytes, _)| at..at + u64::from(bytes)).collect();
         assert_eq!(bytes, (0x20..0x30).collect::<Vec<u64>>(), "{asked:?}");
@@ -193,10 +198,7 @@ fn loads_before_and_after_one_that_few_lanes_come_to() {
     let program = program(text);
     for config in ways() {
         let name = format!("{config:?}");
-        let device = Arc::new(Numbers::default());
-        let memory = memory(&device);
-        let report = Engine::new(config).unwrap().run(&program, &memory, &launch(1, 64)).unwrap();
-        assert_eq!(report.fault, None);
+        let (device, memory) = run(config, &program);
         let asked = device.taken();
         // Chunks of lanes run one after another, so a later one may be the first that comes to the load in the middle.
         let number = |at: u64| 1000 + asked.iter().position(|one| one.0 == at).unwrap() as u32;
@@ -219,10 +221,7 @@ fn a_wave_stores_once() {
         s_waitcnt lgkmcnt(0)\n";
     let program = program(&(text.to_owned() + STORE_S12));
     for config in ways() {
-        let device = Arc::new(Numbers::default());
-        let memory = memory(&device);
-        let report = Engine::new(config).unwrap().run(&program, &memory, &launch(1, 64)).unwrap();
-        assert_eq!(report.fault, None);
+        let (device, _) = run(config, &program);
         let asked = device.taken();
         let wide = [(0x10, 4, Some(0x77)), (0x18, 8, Some(5 << 32 | 0x77))];
         let words = [(0x10, 4, Some(0x77)), (0x18, 4, Some(0x77)), (0x1c, 4, Some(5))];

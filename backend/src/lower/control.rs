@@ -43,8 +43,11 @@ impl Lower<'_, '_> {
         let last_exit = self.e.param(done, I64);
         (self.exit_so_far, self.next_chunk) = (so_far, next);
         if self.asks_once() {
-            let yes = self.e.imm(I32, 1);
-            self.e.store(yes, self.context, at::NEW_RUN);
+            // Lanes that were split off a call that waits go on with its answers: lane 0 is not among them.
+            let active = self.e.load(I64, self.context, at::ACTIVE);
+            let active = self.e.ireduce(I32, active);
+            let is_new = self.e.band_imm(active, 1);
+            self.e.store(is_new, self.context, at::NEW_RUN);
         }
         let zero = self.e.imm(I64, 0);
         self.e.jump(head, &[zero, zero]);

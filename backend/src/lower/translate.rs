@@ -388,7 +388,9 @@ impl<'a> Lower<'a, '_> {
         }
         self.note_guard(bits);
         let (access, alignment) = describe(mem, data.op == Opcode::TranslateStore, self.f.lanes);
-        let alignment = alignment | if once { ONCE } else { 0 };
+        // A chunk that is the whole warp has no other to share an answer with.
+        let shares = once && (self.lanes() as u32) < self.f.lanes;
+        let alignment = alignment | if shares { ONCE } else { 0 };
         for (word, place) in [(access, at::ACCESS), (alignment, at::ATOMIC)] {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);

@@ -272,9 +272,8 @@ mod tests {
         assert_eq!(*done.lock().unwrap(), (0..20).collect::<Vec<_>>());
     }
 
-    #[test]
-    fn saves_come_after_jobs_and_are_not_lost_at_the_end() {
-        let background = Background::default();
+    /// Keeps the thread at a job until something is sent.
+    fn busy(background: &Background) -> mpsc::Sender<()> {
         let (let_go, gate) = mpsc::channel::<()>();
         let (tell, begun) = mpsc::channel();
         let job = move || {
@@ -283,6 +282,13 @@ mod tests {
         };
         assert!(background.push(|| Box::new(job)));
         begun.recv().unwrap();
+        let_go
+    }
+
+    #[test]
+    fn saves_come_after_jobs_and_are_not_lost_at_the_end() {
+        let background = Background::default();
+        let let_go = busy(&background);
         let done = Arc::new(Mutex::new(Vec::new()));
         let note = |what: &'static str| {
             let done = done.clone();
@@ -296,14 +302,7 @@ mod tests {
         assert_eq!(*done.lock().unwrap(), ["job", "save"]);
 
         // The thread is at a job that does not end: what waits is dropped, but what was made before is saved.
-        let (let_go, gate) = mpsc::channel::<()>();
-        let (tell, begun) = mpsc::channel();
-        let job = move || {
-            tell.send(()).unwrap();
-            let _ = gate.recv();
-        };
-        assert!(background.push(|| Box::new(job)));
-        begun.recv().unwrap();
+        let let_go = busy(&background);
         assert!(background.push(|| note("late job")));
         assert!(saver.push(note("late save")));
         background.settle(Duration::from_millis(1));
@@ -319,14 +318,7 @@ mod tests {
     fn the_queue_is_as_long_as_it_may_be_and_what_waits_at_the_end_is_dropped() {
         const MOST_JOBS: usize = 64;
         let background = Background::new(Limits { waiting: MOST_JOBS, ..Limits::default() });
-        let (let_go, gate) = mpsc::channel::<()>();
-        let (tell, begun) = mpsc::channel();
-        let job = move || {
-            tell.send(()).unwrap();
-            let _ = gate.recv();
-        };
-        assert!(background.push(|| Box::new(job)));
-        begun.recv().unwrap();
+        let let_go = busy(&background);
         // The thread is at the first job: of these none begins.
         let (done, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
         let mut taken = 0;

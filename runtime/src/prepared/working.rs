@@ -68,6 +68,8 @@ pub(crate) enum Begun {
 pub(crate) struct Working {
     template: Arc<Template>,
     variant: Variant,
+    /// Whether code was asked for that is checked, and that translates addresses. The space may want more of it.
+    made_for: (bool, bool),
     /// No warp reaches the launch's limit of steps.
     unlimited: bool,
     plan: Arc<Plan>,
@@ -144,6 +146,7 @@ impl Working {
             && !observe.listings;
         let working = Working {
             variant,
+            made_for: code,
             unlimited,
             plan: Arc::new(plan),
             vectors,
@@ -180,6 +183,7 @@ impl Working {
         Working {
             template: self.template.clone(),
             variant: self.variant,
+            made_for: self.made_for,
             unlimited: self.unlimited,
             plan: Arc::new(plan),
             vectors: Means::new(self.vectors.tiers.clone()),
@@ -376,7 +380,7 @@ impl Working {
         let mut translates = memory.needs_translation();
         let held = loop {
             let section = Section::enter();
-            if (checked, translates) != (self.variant.checked_memory, self.variant.translate) {
+            if (checked, translates) != self.made_for {
                 match self.adapt((checked, translates)) {
                     Err(Error::Cancelled) => return Ok(Begun::Cancelled),
                     done => done?,

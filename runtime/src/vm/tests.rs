@@ -25,6 +25,8 @@ mod machine {
         &[0x48, 0x83, 0xec, 8, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3];
     /// `push rax; stmxcsr [rsp]; pop rax; ret`
     pub const CONTROL: &[u8] = &[0x50, 0x0f, 0xae, 0x1c, 0x24, 0x58, 0xc3];
+    /// `ldmxcsr [rsi]; ret`
+    pub const SET_CONTROL: &[u8] = &[0x0f, 0xae, 0x16, 0xc3];
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -183,6 +185,26 @@ fn float_environment_is_set_and_restored() {
     // SAFETY: as in `run`.
     unsafe { enter(load.start(), std::ptr::null_mut(), hole, FloatMode::Flush) }.unwrap_err();
     assert!(std::hint::black_box(tiny) / 2.0 > 0.0, "after a fault as well");
+}
+
+/// Code that faults in the middle of a block may have turned the flushing of denormals off.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_caller_that_flushes_still_does() {
+    use std::arch::asm;
+    let flushes = 0x9fc0_u32;
+    let code = CodeMemory::new().add(machine::SET_CONTROL).unwrap();
+    init().unwrap();
+    let (mut keeps, mut before, mut after) = (0x1f80_u32, 0_u32, 0_u32);
+    // SAFETY: only the float environment changes, and it is put back before anything computes with floats.
+    unsafe {
+        asm!("stmxcsr [{}]", in(reg) &raw mut before);
+        asm!("ldmxcsr [{}]", in(reg) &raw const flushes);
+        let _ = enter(code.start(), std::ptr::null_mut(), (&raw mut keeps).cast(), FloatMode::Flush);
+        asm!("stmxcsr [{}]", in(reg) &raw mut after);
+        asm!("ldmxcsr [{}]", in(reg) &raw const before);
+    }
+    assert_eq!(after & 0xffc0, flushes);
 }
 
 #[test]

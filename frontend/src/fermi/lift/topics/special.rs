@@ -1,6 +1,6 @@
 //! Lifts moves between register kinds: general registers, flags, predicates, special registers.
 
-use warpjit_ir::{Builtin, GuestFault, Value};
+use warpjit_ir::{Builtin, GuestFault, Slot, Value};
 
 use super::stage;
 use crate::fermi::lift::emit::Emit;
@@ -95,17 +95,16 @@ fn flags_shift(inst: &Inst) -> u32 {
     if inst.mods.high { 16 } else { 0 }
 }
 
+/// The flags, each with its place in `$flags`.
+fn flag_places(e: &Emit<'_>) -> impl Iterator<Item = (Slot, u32)> + use<> {
+    let slots = &e.own.family.slots;
+    let predicates = slots.predicates.into_iter().zip(0..);
+    predicates.chain(slots.flags.into_iter().zip(CARRY_FIELD..))
+}
+
 fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
     let mut value = e.b.i32(0);
-    let flags = e
-        .own
-        .family
-        .slots
-        .predicates
-        .into_iter()
-        .zip(0..)
-        .chain(e.own.family.slots.flags.into_iter().zip(CARRY_FIELD..));
-    for (slot, place) in flags {
+    for (slot, place) in flag_places(e) {
         let holds = e.get(slot);
         let bit = e.bit_at(holds, place);
         value = e.b.ior(value, bit);
@@ -126,15 +125,7 @@ fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
 fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
     let shift = flags_shift(inst);
-    let flags = e
-        .own
-        .family
-        .slots
-        .predicates
-        .into_iter()
-        .zip(0..)
-        .chain(e.own.family.slots.flags.into_iter().zip(CARRY_FIELD..));
-    for (slot, place) in flags {
+    for (slot, place) in flag_places(e) {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
         e.under(wanted, |e| e.put_guarded(slot, new));

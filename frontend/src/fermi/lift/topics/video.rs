@@ -12,20 +12,7 @@ use crate::fermi::{AddOp, Inst, Op, Operand, Select, Type};
 
 /// Emits a video instruction.
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    if !matches!(
-        inst.op,
-        Op::VAdd
-            | Op::VAvg
-            | Op::VMin
-            | Op::VMax
-            | Op::VAbsDiff
-            | Op::VSet
-            | Op::VSetP
-            | Op::VShr
-            | Op::VShl
-            | Op::VMad
-            | Op::VSel
-    ) {
+    if !inst.op.is_video() {
         return e.fault(GuestFault::Illegal);
     }
     if inst.op == Op::VSetP {

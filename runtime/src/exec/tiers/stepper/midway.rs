@@ -180,6 +180,8 @@ impl Stepper<'_> {
             call.context.shared_bytes = last.context.shared_bytes;
             (call.context.local_base, call.context.local_bytes) =
                 (last.context.local_base, last.context.local_bytes);
+            // What devices have answered until here. Behind that, both calls ask.
+            call.context.scalar_answers.clone_from(&last.context.scalar_answers);
             begun.code.begin(&mut call.fiber, &mut call.context, warp, behind);
             begun.calls.push(call);
             begun.turns = 0;
