@@ -2,7 +2,7 @@
 //! panic, code that changes.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use warpjit_frontend::gcn::{Generation, assemble};
@@ -344,7 +344,7 @@ fn panics_of_pagers_and_watches_come_out_where_it_is_waited_for() {
 }
 
 /// Adds a number, and then the same number again, while the word at the first address is 0; stores at the second address the sum and how
-/// often it went round.
+/// often it goes round.
 fn adds(number: u32) -> Vec<u8> {
     code(&format!(
         "v_mov_b32 v2, s0
@@ -356,6 +356,7 @@ fn adds(number: u32) -> Vec<u8> {
         L0:
         v_add_u32 v6, vcc, {number:#x}, v6
         v_add_u32 v7, vcc, 1, v7
+        flat_store_dwordx2 v[4:5], v[6:7]
         flat_load_dword v8, v[2:3] glc
         s_waitcnt vmcnt(0) lgkmcnt(0)
         v_add_u32 v6, vcc, {number:#x}, v6
@@ -382,34 +383,36 @@ fn code_that_changes_under_a_launch_is_the_old_one_or_the_new_one() {
             (both as u32, (both >> 32) as u32)
         };
         let old = cache.get(&memory, CODE, &options()).unwrap();
-        let rounds = AtomicU32::new(0);
+        let out = |n: u64| DATA + 16 + 8 * n;
         std::thread::scope(|scope| {
             // Some run when the code changes, others begin at that moment.
             let runs: Vec<_> = (0..3)
                 .map(|n| {
-                    let (engine, old, memory, rounds) = (&engine, &old, &memory, &rounds);
+                    let (engine, old, memory) = (&engine, &old, &memory);
                     scope.spawn(move || {
                         std::thread::sleep(Duration::from_millis(5 * n));
-                        let out = DATA + 16 + 8 * n;
-                        let report = engine.run(old, memory, &launch(DATA, out)).unwrap();
+                        let report = engine.run(old, memory, &launch(DATA, out(n))).unwrap();
                         assert_eq!(report.fault, None);
-                        let both = memory.load(out, 8).unwrap();
+                        let both = memory.load(out(n), 8).unwrap();
                         let (sum, count) = (both as u32, (both >> 32) as u32);
                         assert_eq!(sum, count.wrapping_mul(2 * OLD), "{count} rounds");
-                        rounds.fetch_add(count, Ordering::SeqCst);
                     })
                 })
                 .collect();
-            for _ in 0..20 {
+            // At least so often, and until all of them run.
+            let all_run =
+                || (0..3).all(|n| memory.load(out(n), 8).unwrap() != 0 || runs[n as usize].is_finished());
+            let mut times = 0;
+            while times < 20 || !all_run() {
                 for number in [NEW, OLD, NEW] {
                     memory.write(CODE, &adds(number)).unwrap();
                     std::thread::sleep(Duration::from_micros(300));
                 }
+                times += 1;
             }
             memory.store(DATA, 4, 1).unwrap();
             runs.into_iter().for_each(|run| run.join().unwrap());
         });
-        assert!(rounds.into_inner() > 3);
         assert!(!old.is_current(&memory));
         cache.flush();
         let new = cache.get(&memory, CODE, &options()).unwrap();

@@ -6,6 +6,7 @@ use super::chip::Chip;
 use super::op::Op;
 use super::operand::{Mods, Operand, PredSrc, Src};
 use super::table::Row;
+use crate::envydis::Type;
 
 /// A decoded instruction.
 #[derive(Clone, Copy)]
@@ -55,6 +56,13 @@ pub const MAX_SRCS: usize = 7;
 
 crate::envydis::inst_methods! {
     /// Source operands in text order, without the predicate in `mods.pred`.
+}
+
+impl Inst {
+    /// Whether source `n` is signed; where it names no type, whether the operation is.
+    pub fn is_signed(&self, n: usize) -> bool {
+        self.src(n).and_then(|src| src.ty).or(self.mods.ty).is_some_and(Type::is_signed)
+    }
 }
 
 impl fmt::Debug for Inst {

@@ -94,7 +94,7 @@ ops! {
         DMul,
     }
 
-    /// Integer arithmetic and logic. `lift/topics/int.rs`
+    /// Integer arithmetic and logic. `lift/topics/int.rs`, `bits.rs`
     Int {
         /// `mad b32`: each source has its type and part (GK104).
         IMadTyped,

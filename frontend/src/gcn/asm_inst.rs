@@ -1,7 +1,8 @@
 //! Assembles one instruction: mnemonic and operands of a source line to an encoding.
 
 use super::asm::{Expression, LineError, Use};
-use super::asm_operand::{is_modifier, is_register, modifier, plain, simm_slot, source};
+use super::asm_modifier::{is_modifier, modifier};
+use super::asm_operand::{is_register, plain, simm_slot, source};
 use super::decode::{decode, finish, long_form, skeleton};
 use super::encode::encode_row;
 use super::field_memory;

@@ -324,6 +324,12 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// Whether an integer result stays at the limit that it would go beyond. Chips before 1.2 have no such bit
+    /// (docs/hardware/gcn.md section 5).
+    pub fn saturates(&self) -> bool {
+        self.clamp && self.generation >= Generation::Gfx8
+    }
+
     /// An operation without operands, at 0, of no bytes.
     pub(super) fn bare(op: Op, format: Format, generation: Generation) -> Inst {
         Inst {

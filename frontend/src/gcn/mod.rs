@@ -5,6 +5,7 @@
 pub mod abi;
 mod asm;
 mod asm_inst;
+mod asm_modifier;
 mod asm_operand;
 pub mod chip;
 mod codes;

@@ -122,7 +122,7 @@ ops! {
         S_ATOMIC_XOR_X2 S_ATOMIC_INC_X2 S_ATOMIC_DEC_X2
     }
 
-    /// Integer arithmetic and logic of the vector unit, moves, and bytes. `lift/topics/int.rs`, `bytes.rs`
+    /// Integer arithmetic and logic of the vector unit, moves, and bytes. `lift/topics/int.rs`, `int16.rs`, `bytes.rs`
     Int {
         V_MUL_I32_I24 V_MUL_HI_I32_I24 V_MUL_U32_U24 V_MUL_HI_U32_U24 V_MIN_I32 V_MAX_I32 V_MIN_U32 V_MAX_U32
         V_LSHR_B32 V_LSHRREV_B32 V_ASHR_I32 V_ASHRREV_I32 V_LSHL_B32 V_LSHLREV_B32 V_AND_B32 V_OR_B32

@@ -11,12 +11,14 @@
 pub mod explore;
 pub mod flow;
 pub mod full;
+mod kernel_facts;
 mod lanes;
 pub mod linearize;
 pub mod liveness;
 mod masks;
 pub mod optimize;
 pub mod passes;
+pub mod plan;
 pub mod promote;
 pub mod shapes;
 pub mod sizes;
@@ -36,8 +38,10 @@ pub use optimize::{one_lane, optimize, optimize_within, serialize_lanes, version
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use explore::{ExitKind, KernelFacts, Plan};
+use explore::ExitKind;
+use kernel_facts::{KernelFacts, Run};
 use liveness::{SlotLiveness, SlotSet};
+use plan::Plan;
 use promote::RegionFault;
 use sizes::Sizes;
 use split::Order;
@@ -311,7 +315,7 @@ impl Kernel {
             func = if taken.is_empty() && left.is_empty() { func } else { Some(changed) };
         }
         meter.hold(func.as_ref().map_or(0, Function::bytes))?;
-        let run = explore::Run {
+        let run = Run {
             whole: self.whole,
             across: self.whole && self.wave,
             alone: self.whole && self.func.lanes <= self.options.chunks.always,

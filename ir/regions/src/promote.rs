@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 
-use super::explore::{ExitKind, NodeTerm, Plan, looks_at_quad};
 use super::liveness::{SlotLiveness, SlotSet};
+use super::plan::{NodeTerm, Plan};
+use super::split::looks_at_quad;
 use super::wave::is_wave;
 use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
+use warpjit_ir_core::exit::ExitKind;
 use warpjit_ir_core::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator};
 use warpjit_ir_core::graph;
 use warpjit_ir_core::opcodes::{IntCC, Opcode};

@@ -18,7 +18,6 @@ use warpjit_ir_core::graph;
 use warpjit_ir_core::opcodes::{AtomicOp, Opcode, Space};
 use warpjit_ir_core::types::Type;
 
-use super::explore::looks_at_quad;
 use super::wave_memory::{WaveLoads, is_wave_store};
 
 /// Most guest instructions of a block that is short ([`loops_are_short`]).
@@ -485,4 +484,9 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
     data.counted.0 = counted[begun.count()..].to_vec();
     data.term = Some(term);
     data.term_pc = term_pc;
+}
+
+/// Whether a block contains an operation on quads.
+pub fn looks_at_quad(func: &Function, block: Block) -> bool {
+    func.block(block).insts.iter().any(|&inst| func.inst(inst).op == Opcode::QuadLane)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::explore::Plan;
+use super::plan::Plan;
 use warpjit_ir_core::entities::{Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, InstData};
 use warpjit_ir_core::graph::Loop;

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::explore::{NodeTerm, Plan};
+use super::plan::{NodeTerm, Plan};
 use super::taint::{self, Noted};
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, InstData};

@@ -22,7 +22,6 @@ mod repeats;
 mod samplers;
 pub(crate) mod samples;
 mod schedule;
-mod segments;
 pub(crate) mod setup;
 pub(crate) mod stop;
 pub(crate) mod tiers;

@@ -5,7 +5,8 @@
 
 use warpjit_ir::{Builder, Value};
 
-use super::scaling::{self, Flush, Single};
+use super::number::Single;
+use super::scaling::{self, Flush};
 use super::trans::FEW_TURNS;
 use super::{Mode, Width, pure};
 use crate::formula::elementary::{ANY_TURNS, exp2, log2, of_turns};

@@ -12,6 +12,7 @@ pub mod bytes;
 pub mod convert;
 pub mod divide;
 pub mod halves;
+mod number;
 pub mod pure;
 pub mod scaling;
 pub mod trans;

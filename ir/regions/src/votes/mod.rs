@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_vote_that_all_lanes_take_is_the_exits() {
-        use crate::explore::ExitKind;
         use crate::{Kernel, RegionOptions, SlotFacts};
+        use warpjit_ir_core::exit::ExitKind;
         let exits = |after: &str, at: usize| {
             let kernel = Kernel::new(voting(after), RegionOptions::default());
             let region = kernel.region(Block::new(at), &SlotFacts::none(kernel.func.slots.len()))?;

@@ -4,7 +4,7 @@ use super::barrier::Barriers;
 use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
 use super::repeats::{FirstLook, Repeats};
-use super::segments::Place;
+use super::setup::Place;
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers, Until};
 use super::ways::Way;

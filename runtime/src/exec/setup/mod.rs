@@ -3,7 +3,6 @@
 use super::locks::Locks;
 use super::parts::{Part, parts};
 use super::samplers::Samplers;
-use super::segments::Segments;
 use crate::memory::window::Windows;
 use crate::memory::window_access;
 use crate::stage::StageRun;
@@ -17,6 +16,7 @@ mod banks;
 mod blocks;
 mod needs;
 mod registers;
+mod segments;
 
 pub use arguments::{UserWords, extend_user_data, user_words};
 use arguments::{lay_out, place_in_shared, user_data};
@@ -26,6 +26,8 @@ use blocks::depends_on_block;
 pub use needs::Needs;
 use registers::named_slots;
 pub use registers::{FLAG_PARTS, alias_value, frame_bits, register_slots};
+pub use segments::Place;
+use segments::Segments;
 
 /// A checked launch, with everything that its blocks start with.
 #[derive(Debug)]

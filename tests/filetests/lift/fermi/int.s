@@ -2,11 +2,10 @@
 add b32 $r0 $c $r1 $r2
 sub b32 $r3 $r4 $r5 $c
 add $r6 (mul high s32 $r1 s32 $r2) $r3
-ext rev u32 $r7 $r1 $r2
 exit
 
 ; expect:
-; block1 at 0x0 insts 5:
+; block1 at 0x0 insts 4:
 ;              v0: i32 = slot.get s1  ; r1
 ;              v1: i32 = slot.get s2  ; r2
 ;              v2: i32 = iadd v0, v1
@@ -38,36 +37,14 @@ exit
 ;              v28: mask = icmp slt v26, v27
 ;     @0x10    v29: i32 = smulhi v0, v1
 ;              v30: i32 = iadd v29, v21
-;     @0x18    v31: i32 = bitrev v0
-;              v32: ui32 = const 0xff
-;              v33: i32 = iand v1, v32
-;              v34: ui32 = const 0x8
-;              v35: i32 = ushr v1, v34
-;              v36: ui32 = const 0xff
-;              v37: i32 = iand v35, v36
-;              v38: ui32 = const 0x0
-;              v39: ui32 = const 0x20
-;              v40: ui32 = const 0x1f
-;              v41: i32 = ushr v31, v33
-;              v42: mask = icmp ult v33, v39
-;              v43: i32 = select v42, v41, v38
-;              v44: ui32 = const 0x1
-;              v45: ui32 = const 0xffffffff
-;              v46: ui32 = const 0x20
-;              v47: i32 = ishl v44, v37
-;              v48: i32 = isub v47, v44
-;              v49: mask = icmp ult v37, v46
-;              v50: i32 = select v49, v48, v45
-;              v51: i32 = iand v43, v50
-;     @0x20    slot.set s0, v2  ; r0
+;     @0x18    slot.set s0, v2  ; r0
 ;              slot.set s3, v21  ; r3
 ;              slot.set s6, v30  ; r6
-;              slot.set s7, v51  ; r7
 ;              slot.set s23, v10  ; c.z
 ;              slot.set s24, v12  ; c.s
 ;              slot.set s25, v3  ; c.c
 ;              slot.set s26, v8  ; c.o
 ;              leave.exit -> block2
 ;
-; block2 at 0x24 insts 1:
+; block2 at 0x1c insts 1:
 ;              fault illegal

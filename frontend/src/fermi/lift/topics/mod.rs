@@ -2,6 +2,7 @@
 
 pub(super) mod atomic;
 pub(super) mod barrier;
+mod bits;
 pub(super) mod convert;
 pub(super) mod double;
 pub(super) mod float;

@@ -22,6 +22,7 @@
 
 pub(super) mod access;
 pub(super) mod index;
+mod int;
 pub(super) mod logic;
 pub(super) mod modes;
 pub(super) mod operand;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::gcn::Segment;
-use crate::gcn::abi::SCRATCH_ADDRESS;
+use crate::gcn::map::SCRATCH_ADDRESS;
 
 fn flat(op: Op, segment: Segment) -> Inst {
     let mut flat = inst(op, Format::Flat);

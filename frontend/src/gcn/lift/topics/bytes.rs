@@ -2,7 +2,6 @@
 
 use warpjit_ir::{IntCC, Value};
 
-use super::int::{align, saturates};
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::numeric::pure;
 use crate::gcn::{Inst, Op};
@@ -27,7 +26,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
         Op::V_QSAD_PK_U16_U8 | Op::V_MQSAD_PK_U16_U8 => {
             let (a, b, c) = (e.src64(inst, 0), e.src32(inst, 1), e.src64(inst, 2));
-            let flags = u32::from(inst.op == Op::V_MQSAD_PK_U16_U8) | u32::from(saturates(inst)) << 1;
+            let flags = u32::from(inst.op == Op::V_MQSAD_PK_U16_U8) | u32::from(inst.saturates()) << 1;
             let flags = e.b.i32(flags);
             let value = e.b.call_pure(&pure::QSAD_PK_U16_U8, &[flags, a, b, c]);
             e.set_dst64(inst, value);
@@ -43,7 +42,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
                 .zip(sums)
                 .map(|(n, sum)| {
                     let count = e.b.i32(8 * n);
-                    let a = if n == 0 { low } else { align(e, high, low, count) };
+                    let a = if n == 0 { low } else { e.align(high, low, count) };
                     let differences = differences(e, a, b, 8, true);
                     add(e, inst, differences, sum)
                 })
@@ -112,7 +111,7 @@ fn differences(e: &mut Emit<'_>, a: Value, b: Value, bits: u32, masked: bool) ->
 /// The sum with the accumulator, saturated if told so.
 fn add(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) -> Value {
     let sum = e.b.iadd(a, b);
-    if !saturates(inst) {
+    if !inst.saturates() {
         return sum;
     }
     let wrapped = e.b.icmp(IntCC::Ult, sum, b);

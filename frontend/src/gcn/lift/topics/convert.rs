@@ -3,7 +3,6 @@
 use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 
 use super::half::{narrow, widen};
-use super::int::pack;
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
@@ -145,7 +144,7 @@ fn halves(e: &mut Emit<'_>, inst: &Inst) -> bool {
             let a = widen(e, a);
             let value = if inst.op == Op::V_CVT_I16_F16 {
                 let value = e.b.convert(Opcode::FcvtToSint, a, Scalar::I32);
-                super::int::clamp_i16(e, value)
+                e.clamp_i16(value)
             } else {
                 let value = e.b.convert(Opcode::FcvtToUint, a, Scalar::I32);
                 let limit = e.b.i32(0xffff);
@@ -171,21 +170,21 @@ fn packs(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Op::V_CVT_PKRTZ_F16_F32 => {
             let pair = [e.src_f32(inst, 0), e.src_f32(inst, 1)];
             let [low, high] = pair.map(|a| e.call_mode(&pure::F16_FROM_F32_RTZ, 0, &[a]));
-            pack(e, low, high)
+            e.pack(low, high)
         }
         Op::V_CVT_PKNORM_I16_F32 | Op::V_CVT_PKNORM_U16_F32 => {
             let signed = inst.op == Op::V_CVT_PKNORM_I16_F32;
             let callee = if signed { &pure::NORM_I16_F32 } else { &pure::NORM_U16_F32 };
             let pair = [e.src_f32(inst, 0), e.src_f32(inst, 1)];
             let [low, high] = pair.map(|a| e.b.call_pure(callee, &[a]));
-            pack(e, low, high)
+            e.pack(low, high)
         }
         Op::V_CVT_PKNORM_I16_F16 | Op::V_CVT_PKNORM_U16_F16 => {
             let signed = inst.op == Op::V_CVT_PKNORM_I16_F16;
             let callee = if signed { &pure::NORM_I16_F16 } else { &pure::NORM_U16_F16 };
             let pair = [e.src_f16(inst, 0), e.src_f16(inst, 1)];
             let [low, high] = pair.map(|a| e.b.call_pure(callee, &[a]));
-            pack(e, low, high)
+            e.pack(low, high)
         }
         Op::V_CVT_PK_U8_F32 => {
             let (index, into) = (e.src32(inst, 1), e.src32(inst, 2));

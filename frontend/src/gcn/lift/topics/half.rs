@@ -71,7 +71,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Op::V_PACK_B32_F16 => {
             let (a, b) = (s(0), s(1));
             let (a, b) = (e.flush_half_source(a), e.flush_half_source(b));
-            let value = super::int::pack(e, a, b);
+            let value = e.pack(a, b);
             e.set_dst32(inst, value);
             return true;
         }

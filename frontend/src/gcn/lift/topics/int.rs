@@ -1,27 +1,16 @@
-//! Lifts integer arithmetic and logic of the vector unit.
+//! Lifts integer arithmetic and logic of the vector unit on 32 and 64 bits (`int16.rs` has 16 bits, `bytes.rs` bytes).
 //!
 //! A shift uses the low 5 bits of its count (64-bit shifts 6, 16-bit shifts 4). The clamp bit saturates integer results on 1.2
 //! and later; earlier chips have no such bit (docs/hardware/gcn.md section 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 
-use super::bytes;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::{Generation, Inst, Op};
+use crate::gcn::{Inst, Op};
 
 /// Emits an instruction of this file's; false for others.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    plain(e, inst)
-        || multiply(e, inst)
-        || carry(e, inst)
-        || halves(e, inst)
-        || wide(e, inst)
-        || bytes::inst(e, inst)
-}
-
-/// Whether the instruction saturates.
-pub(in crate::gcn::lift) fn saturates(inst: &Inst) -> bool {
-    inst.clamp && inst.generation >= Generation::Gfx8
+    plain(e, inst) || multiply(e, inst) || carry(e, inst) || wide(e, inst)
 }
 
 /// Operations on whole registers that need no carry.
@@ -107,13 +96,13 @@ fn plain(e: &mut Emit<'_>, inst: &Inst) -> bool {
             let (a, b) = (s(0), s(1));
             let limit = e.b.i32(0xffff);
             let (a, b) = (e.b.umin(a, limit), e.b.umin(b, limit));
-            pack(e, a, b)
+            e.pack(a, b)
         }
         Op::V_CVT_PK_I16_I32 => {
             let (a, b) = (s(0), s(1));
-            let (a, b) = (clamp_i16(e, a), clamp_i16(e, b));
+            let (a, b) = (e.clamp_i16(a), e.clamp_i16(b));
             let a = e.and_const(a, 0xffff);
-            pack(e, a, b)
+            e.pack(a, b)
         }
         Op::V_SAT_PK_U8_I16 => {
             let a = s(0);
@@ -143,7 +132,7 @@ fn plain(e: &mut Emit<'_>, inst: &Inst) -> bool {
                 let bytes = e.and_const(count, 3);
                 e.shl_const(bytes, 3)
             };
-            align(e, high, low, count)
+            e.align(high, low, count)
         }
         Op::V_XAD_U32 => {
             let (a, b, c) = (s(0), s(1), s(2));
@@ -193,7 +182,7 @@ fn or_minus_one(e: &mut Emit<'_>, bits: Value, value: Value) -> Value {
     e.b.select(empty, none, value)
 }
 
-fn min_max_opcode(op: Op) -> Opcode {
+pub(super) fn min_max_opcode(op: Op) -> Opcode {
     match op {
         Op::V_MIN_I32 | Op::V_MIN3_I32 | Op::V_MIN3_I16 | Op::V_MIN_I16 => Opcode::Smin,
         Op::V_MAX_I32 | Op::V_MAX3_I32 | Op::V_MAX3_I16 | Op::V_MAX_I16 => Opcode::Smax,
@@ -202,12 +191,12 @@ fn min_max_opcode(op: Op) -> Opcode {
     }
 }
 
-fn three(e: &mut Emit<'_>, op: Opcode, a: Value, b: Value, c: Value) -> Value {
+pub(super) fn three(e: &mut Emit<'_>, op: Opcode, a: Value, b: Value, c: Value) -> Value {
     let two = e.b.same(op, &[a, b], warpjit_ir::Imm::None);
     e.b.same(op, &[two, c], warpjit_ir::Imm::None)
 }
 
-fn median(e: &mut Emit<'_>, signed: bool, a: Value, b: Value, c: Value) -> Value {
+pub(super) fn median(e: &mut Emit<'_>, signed: bool, a: Value, b: Value, c: Value) -> Value {
     let (low, high) =
         if signed { (e.b.smin(a, b), e.b.smax(a, b)) } else { (e.b.umin(a, b), e.b.umax(a, b)) };
     if signed {
@@ -233,19 +222,6 @@ fn logic(e: &mut Emit<'_>, op: Op, a: Value, b: Value) -> Value {
         Op::V_OR_B32 => e.b.ior(a, b),
         _ => e.b.ixor(a, b),
     }
-}
-
-/// Two halves as one word; the low one has no other bits.
-pub(in crate::gcn::lift) fn pack(e: &mut Emit<'_>, low: Value, high: Value) -> Value {
-    let high = e.shl_const(high, 16);
-    e.b.ior(low, high)
-}
-
-/// Limits a signed value to 16 bits.
-pub(in crate::gcn::lift) fn clamp_i16(e: &mut Emit<'_>, a: Value) -> Value {
-    let (low, high) = (e.b.i32(-0x8000i32 as u32), e.b.i32(0x7fff));
-    let a = e.b.smax(a, low);
-    e.b.smin(a, high)
 }
 
 /// Bits set in `bits` below the lane's own, in this half of the wave, and `plus`.
@@ -285,21 +261,6 @@ fn field(e: &mut Emit<'_>, signed: bool, a: Value, at: Value, bits: Value) -> Va
     let zero = e.b.i32(0);
     let none = e.b.icmp(IntCC::Eq, bits, zero);
     e.b.select(none, zero, a)
-}
-
-/// 32 bits of `high:low` from bit `count` on; 5 bits count.
-pub(in crate::gcn::lift) fn align(e: &mut Emit<'_>, high: Value, low: Value, count: Value) -> Value {
-    if high == low {
-        let count = e.b.ineg(count);
-        return e.b.rotl(low, count);
-    }
-    // Two steps to the left, for a count of 0.
-    let low = e.b.ushr(low, count);
-    let high = e.shl_const(high, 1);
-    let ones = e.b.i32(31);
-    let back = e.b.ixor(count, ones);
-    let high = e.b.ishl(high, back);
-    e.b.ior(low, high)
 }
 
 /// Products.
@@ -350,7 +311,7 @@ fn multiply(e: &mut Emit<'_>, inst: &Inst) -> bool {
 
 /// `a * b + c` in 32 bits, saturated if told so.
 fn multiply_add(e: &mut Emit<'_>, inst: &Inst, signed: bool, a: Value, b: Value, c: Value) -> Value {
-    if !saturates(inst) {
+    if !inst.saturates() {
         let product = e.b.imul(a, b);
         return e.b.iadd(product, c);
     }
@@ -390,11 +351,11 @@ fn carry(e: &mut Emit<'_>, inst: &Inst) -> bool {
     let (a, b) = if reversed { (b, a) } else { (a, b) };
     let mut sum = if subtract { e.b.isub(a, b) } else { e.b.iadd(a, b) };
     if matches!(inst.op, Op::V_ADD_I32 | Op::V_SUB_I32) {
-        let sum = if saturates(inst) { saturate_signed(e, subtract, a, b, sum) } else { sum };
+        let sum = if inst.saturates() { saturate_signed(e, subtract, a, b, sum) } else { sum };
         e.set_dst32(inst, sum);
         return true;
     }
-    let saturates = saturates(inst);
+    let saturates = inst.saturates();
     let mut overflow = None;
     if carries || saturates {
         let first = e.b.icmp(IntCC::Ult, if subtract { a } else { sum }, if subtract { b } else { a });
@@ -436,97 +397,6 @@ fn saturate_signed(e: &mut Emit<'_>, subtract: bool, a: Value, b: Value, sum: Va
     e.b.select(overflow, limit, sum)
 }
 
-/// Operations on 16 bits.
-fn halves(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    let signed = matches!(
-        inst.op,
-        Op::V_MIN_I16
-            | Op::V_MAX_I16
-            | Op::V_MIN3_I16
-            | Op::V_MAX3_I16
-            | Op::V_MED3_I16
-            | Op::V_ASHRREV_I16
-            | Op::V_ADD_I16
-            | Op::V_SUB_I16
-            | Op::V_MAD_I16
-            | Op::V_MAD_LEGACY_I16
-    );
-    let count_first = matches!(inst.op, Op::V_LSHLREV_B16 | Op::V_LSHRREV_B16 | Op::V_ASHRREV_I16);
-    let mut s =
-        |n: usize| if signed && !(count_first && n == 0) { e.src_i16(inst, n) } else { e.src16(inst, n) };
-    let value = match inst.op {
-        Op::V_ADD_U16 | Op::V_ADD_I16 => {
-            let (a, b) = (s(0), s(1));
-            e.b.iadd(a, b)
-        }
-        Op::V_SUB_U16 | Op::V_SUB_I16 => {
-            let (a, b) = (s(0), s(1));
-            e.b.isub(a, b)
-        }
-        Op::V_SUBREV_U16 => {
-            let (a, b) = (s(0), s(1));
-            e.b.isub(b, a)
-        }
-        Op::V_MUL_LO_U16 => {
-            let (a, b) = (s(0), s(1));
-            e.b.imul(a, b)
-        }
-        Op::V_MAD_U16 | Op::V_MAD_LEGACY_U16 | Op::V_MAD_I16 | Op::V_MAD_LEGACY_I16 => {
-            let (a, b, c) = (s(0), s(1), s(2));
-            let product = e.b.imul(a, b);
-            if saturates(inst) && !signed {
-                // The sum of an unsigned product of halves and a half fits.
-                let sum = e.b.iadd(product, c);
-                let limit = e.b.i32(0xffff);
-                let sum = e.b.umin(sum, limit);
-                e.set_dst16(inst, sum);
-                return true;
-            }
-            e.b.iadd(product, c)
-        }
-        Op::V_LSHLREV_B16 | Op::V_LSHRREV_B16 | Op::V_ASHRREV_I16 => {
-            let (count, a) = (s(0), s(1));
-            let count = e.and_const(count, 15);
-            match inst.op {
-                Op::V_LSHLREV_B16 => e.b.ishl(a, count),
-                Op::V_LSHRREV_B16 => e.b.ushr(a, count),
-                _ => e.b.sshr(a, count),
-            }
-        }
-        Op::V_MIN_I16 | Op::V_MAX_I16 | Op::V_MIN_U16 | Op::V_MAX_U16 => {
-            let (a, b) = (s(0), s(1));
-            e.b.same(min_max_opcode(inst.op), &[a, b], warpjit_ir::Imm::None)
-        }
-        Op::V_MIN3_I16 | Op::V_MAX3_I16 | Op::V_MIN3_U16 | Op::V_MAX3_U16 => {
-            let (a, b, c) = (s(0), s(1), s(2));
-            three(e, min_max_opcode(inst.op), a, b, c)
-        }
-        Op::V_MED3_I16 | Op::V_MED3_U16 => {
-            let (a, b, c) = (s(0), s(1), s(2));
-            median(e, signed, a, b, c)
-        }
-        _ => return false,
-    };
-    let value = if !saturates(inst) {
-        value
-    } else {
-        match inst.op {
-            Op::V_ADD_U16 => {
-                let limit = e.b.i32(0xffff);
-                e.b.umin(value, limit)
-            }
-            Op::V_SUB_U16 | Op::V_SUBREV_U16 => {
-                let zero = e.b.i32(0);
-                e.b.smax(value, zero)
-            }
-            _ if signed => clamp_i16(e, value),
-            _ => value,
-        }
-    };
-    e.set_dst16(inst, value);
-    true
-}
-
 /// Operations on 64 bits.
 fn wide(e: &mut Emit<'_>, inst: &Inst) -> bool {
     match inst.op {
@@ -559,7 +429,7 @@ fn wide(e: &mut Emit<'_>, inst: &Inst) -> bool {
             } else {
                 wrapped
             };
-            let sum = if saturates(inst) && !signed {
+            let sum = if inst.saturates() && !signed {
                 let limit = e.b.i64(u64::MAX);
                 e.b.select(carry, limit, sum)
             } else {

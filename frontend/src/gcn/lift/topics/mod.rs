@@ -19,6 +19,7 @@ pub(super) mod hwreg;
 pub(super) mod image;
 pub(super) mod index;
 pub(super) mod int;
+mod int16;
 pub(super) mod interp;
 pub(super) mod lanes;
 pub(super) mod lds;
@@ -45,7 +46,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Topic::Control => false,
         Topic::Message => stage::inst(e, inst),
         Topic::ScalarMemory => smem::inst(e, inst),
-        Topic::Int => int::inst(e, inst),
+        Topic::Int => int::inst(e, inst) || int16::inst(e, inst) || bytes::inst(e, inst),
         Topic::Float => float::inst(e, inst),
         Topic::Double => double::inst(e, inst),
         Topic::Half => half::inst(e, inst),

@@ -3,7 +3,6 @@
 use warpjit_ir::{Imm, Opcode, Scalar, Value};
 
 use super::half;
-use super::int::{clamp_i16, pack, saturates};
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::modes::FloatLowering;
 use crate::gcn::numeric::{Width, pure};
@@ -61,7 +60,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         let value = if float { float_half(e, inst, &halves) } else { integer_half(e, inst, &halves) };
         e.and_const(value, 0xffff)
     });
-    let value = pack(e, results[0], results[1]);
+    let value = e.pack(results[0], results[1]);
     e.set_dst32(inst, value);
     true
 }
@@ -120,7 +119,7 @@ fn integer_half(e: &mut Emit<'_>, inst: &Inst, s: &[Value]) -> Value {
             }
         }
     };
-    if !saturates(inst) {
+    if !inst.saturates() {
         return value;
     }
     match inst.op {
@@ -132,7 +131,7 @@ fn integer_half(e: &mut Emit<'_>, inst: &Inst, s: &[Value]) -> Value {
             let zero = e.b.i32(0);
             e.b.smax(value, zero)
         }
-        _ if signed => clamp_i16(e, value),
+        _ if signed => e.clamp_i16(value),
         _ => value,
     }
 }
@@ -159,14 +158,14 @@ fn dot(e: &mut Emit<'_>, inst: &Inst, bits: u32, signed: bool) {
             let [low, high] = [inst.op_sel, inst.op_sel_hi].map(|sel| {
                 if sel >> n & 1 != 0 { e.ushr_const(words[n], 16) } else { e.and_const(words[n], 0xffff) }
             });
-            pack(e, low, high)
+            e.pack(low, high)
         });
     }
     let widen = |e: &mut Emit<'_>, value: Value| {
         let op = if signed { Opcode::Sext } else { Opcode::Zext };
         e.b.convert(op, value, Scalar::I64)
     };
-    let exact = saturates(inst);
+    let exact = inst.saturates();
     let mut sum = e.src32(inst, 2);
     if exact {
         sum = widen(e, sum);

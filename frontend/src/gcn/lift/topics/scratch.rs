@@ -6,8 +6,8 @@
 
 use warpjit_ir::{Opcode, Scalar, Value};
 
-use crate::gcn::abi::SCRATCH_ADDRESS;
 use crate::gcn::lift::emit::Emit;
+use crate::gcn::map::SCRATCH_ADDRESS;
 use crate::gcn::{Generation, Operand};
 
 /// Where the wave's scratch begins, uniform i64.

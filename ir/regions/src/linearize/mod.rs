@@ -5,21 +5,23 @@
 //! its mask is empty; a short one always runs. A value is blended by mask only where lanes that took different paths reach the
 //! same parameter, or where lanes that have left a loop must keep a value while others iterate.
 
+mod layout;
+mod order;
+mod values;
+
 use std::collections::HashMap;
 
 use super::promote::FAULT_EXIT;
 use super::ssa::SsaBuilder;
+use order::{Item, order_level};
+use values::CrossUse;
 use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Value};
-use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
+use warpjit_ir_core::function::{BlockCall, Form, Function, Terminator};
 use warpjit_ir_core::graph::{self, LoopNest};
 use warpjit_ir_core::opcodes::Opcode;
 use warpjit_ir_core::passes::rewrite::single_arguments;
 use warpjit_ir_core::types::Type;
-
-/// Blocks of at least this cost are skipped if their mask is empty; cheaper ones always run. A test and a branch cost
-/// about 3, a mispredicted branch about 15 more.
-const SKIP_COST: u32 = 32;
 
 /// The variables of emission, for SSA construction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,11 +40,6 @@ enum Var {
     Held(Value),
     /// Lanes whose threads have ended.
     Exited,
-}
-
-enum Item {
-    Block(usize),
-    Loop(usize, Vec<Item>),
 }
 
 /// Turns a region in SSA into mask form; `None` when its graph is irreducible.
@@ -110,51 +107,6 @@ pub fn to_mask(src: &Function) -> Option<Function> {
     Some(out)
 }
 
-/// Blocks and loops directly in `level`, in topological order.
-fn order_level(
-    succs: &[Vec<usize>],
-    nest: &LoopNest<usize>,
-    reachable: &[bool],
-    level: Option<usize>,
-    entry: usize,
-) -> Vec<Item> {
-    // The block's representative at this level: itself, or the child loop that contains it.
-    let child_of = |n: usize| -> Option<usize> {
-        let mut l = nest.innermost[n];
-        while let Some(x) = l {
-            if nest.loops[x].parent == level {
-                return Some(x);
-            }
-            l = nest.loops[x].parent;
-        }
-        None
-    };
-    let inside = |n: usize| reachable[n] && level.is_none_or(|l| nest.is_in(l, n));
-    let node_of = |n: usize| {
-        if nest.innermost[n] == level { n } else { nest.loops[child_of(n).expect("inner loop")].header }
-    };
-    let mut collapsed = vec![Vec::new(); succs.len()];
-    for n in (0..succs.len()).filter(|&n| inside(n)) {
-        let from = node_of(n);
-        for &s in &succs[n] {
-            if inside(s) && !(level.is_some() && s == entry) && node_of(s) != from {
-                collapsed[from].push(node_of(s));
-            }
-        }
-    }
-    graph::reverse_postorder(&collapsed, entry)
-        .into_iter()
-        .map(|n| {
-            if nest.innermost[n] == level {
-                Item::Block(n)
-            } else {
-                let l = child_of(n).expect("inner loop");
-                Item::Loop(l, order_level(succs, nest, reachable, Some(l), nest.loops[l].header))
-            }
-        })
-        .collect()
-}
-
 struct Linearizer<'a> {
     src: &'a Function,
     idom: Vec<Option<usize>>,
@@ -187,63 +139,7 @@ struct Linearizer<'a> {
     all_or_none: HashMap<Value, (Value, Value)>,
 }
 
-#[derive(Clone, Copy, Default, Debug)]
-struct CrossUse {
-    /// Used in another block of the same loop (or a loop inside it).
-    near: bool,
-    /// Used by lanes that have left the value's loop.
-    far: bool,
-    /// Used outside a loop around the value's loop too.
-    farther: bool,
-}
-
 impl Linearizer<'_> {
-    fn def_block(&self, v: Value, of_inst: &HashMap<u32, usize>) -> usize {
-        match self.src.values[v.index()].def {
-            ValueDef::Param(b, _) => b.index(),
-            ValueDef::Inst(i) => of_inst[&i.0],
-        }
-    }
-
-    fn find_uses(&mut self) {
-        let src = self.src;
-        let mut of_inst: HashMap<u32, usize> = HashMap::new();
-        for b in src.block_ids() {
-            for i in &src.block(b).insts {
-                of_inst.insert(i.0, b.index());
-            }
-        }
-        let mut uses: Vec<(Value, usize)> = Vec::new();
-        for b in src.block_ids() {
-            for &i in &src.block(b).insts {
-                uses.extend(src.inst(i).args.iter().map(|a| (*a, b.index())));
-            }
-            src.term(b).for_each_use(|v| uses.push((v, b.index())));
-        }
-        for (v, user) in uses {
-            if src.as_const(v).is_some() {
-                continue;
-            }
-            let def = self.def_block(v, &of_inst);
-            if def == user {
-                continue;
-            }
-            self.def_of.insert(v, def);
-            let entry = self.cross_uses.entry(v).or_default();
-            match self.nest.innermost[def] {
-                Some(l) if !self.nest.is_in(l, user) => {
-                    entry.far = true;
-                    let mut parent = self.nest.loops[l].parent;
-                    while let Some(p) = parent {
-                        entry.farther |= !self.nest.is_in(p, user);
-                        parent = self.nest.loops[p].parent;
-                    }
-                }
-                _ => entry.near = true,
-            }
-        }
-    }
-
     fn b(&mut self) -> Builder<'_> {
         let mut b = Builder::new(&mut self.out, self.cur);
         b.pc = self.pc;
@@ -321,234 +217,6 @@ impl Linearizer<'_> {
             (_, Some(0)) | (Some(1), _) => a,
             _ if a == b => a,
             _ => self.b().ior(a, b),
-        }
-    }
-
-    fn emit_all(&mut self, items: &[Item], entry: usize) {
-        let active =
-            self.b().push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK)).expect("has a result");
-        self.nonempty.push(active);
-        self.active = active;
-        self.write(Var::Pending(entry), Type::MASK, active);
-        let zero = self.zero_mask();
-        self.write(Var::Exited, Type::MASK, zero);
-        self.clear_masks(None, entry);
-        self.emit_items(items);
-        if !self.returned {
-            self.emit_return(0, None, None);
-        }
-    }
-
-    /// At the start of each iteration of a loop (or of the region), clears the masks of lanes waiting for its blocks.
-    fn clear_masks(&mut self, level: Option<usize>, except: usize) {
-        let zero = self.zero_mask();
-        for n in 0..self.src.blocks.len() {
-            if n != except && level.is_none_or(|l| self.nest.is_in(l, n)) {
-                self.write(Var::Pending(n), Type::MASK, zero);
-                self.write(Var::Mask(n), Type::MASK, zero);
-            }
-        }
-    }
-
-    fn emit_items(&mut self, items: &[Item]) {
-        for item in items {
-            if self.returned {
-                return;
-            }
-            match item {
-                Item::Block(n) => self.emit_block(*n, None),
-                Item::Loop(l, inner) => self.emit_loop(*l, inner),
-            }
-        }
-    }
-
-    fn emit_loop(&mut self, l: usize, items: &[Item]) {
-        let header = self.nest.loops[l].header;
-        let pc = self.src.block(Block::new(header)).pc;
-        let entering = self.entry_mask(header);
-        if self.is_zero(entering) {
-            return;
-        }
-        let body = self.new_block(pc);
-        let after = self.new_block(pc);
-        let known = self.nonempty.contains(&entering);
-        let inside = self.uniform_entry(entering).map_or(entering, |(all, _)| all);
-        self.write(Var::Next(l), Type::MASK, inside);
-        if known {
-            self.terminate(Terminator::Jump(body.into()));
-        } else {
-            self.branch_if_any(entering, body, after);
-        }
-        self.cur = body;
-        let mask = self.read(Var::Next(l), Type::MASK);
-        self.nonempty.push(mask);
-        self.clear_masks(Some(l), header);
-        let zero = self.zero_mask();
-        self.write(Var::Next(l), Type::MASK, zero);
-        for item in items {
-            match item {
-                Item::Block(n) => self.emit_block(*n, (*n == header).then_some(mask)),
-                Item::Loop(inner, list) => self.emit_loop(*inner, list),
-            }
-        }
-        let again = self.read(Var::Next(l), Type::MASK);
-        if let Some((all, _)) = self.uniform_entry(again) {
-            self.write(Var::Next(l), Type::MASK, all);
-        }
-        self.branch_if_any(again, body, after);
-        self.nonempty.pop();
-        self.ssa.seal(&mut self.out, body);
-        self.ssa.seal(&mut self.out, after);
-        self.cur = after;
-    }
-
-    /// The mask with which a block, or the loop that it heads, is entered.
-    fn entry_mask(&mut self, n: usize) -> Value {
-        // If exactly the lanes of a dominator in the same loop reach this block, use the dominator's mask.
-        let level = if self.nest.loops.iter().any(|l| l.header == n) {
-            self.nest.innermost[n].and_then(|l| self.nest.loops[l].parent)
-        } else {
-            self.nest.innermost[n]
-        };
-        let mut d = n;
-        while let Some(up) = self.idom[d].filter(|&u| u != d) {
-            d = up;
-            if self.nest.innermost[d] == level && self.post_dominates(n, d) {
-                return self.read(Var::Mask(d), Type::MASK);
-            }
-            if level.is_some_and(|l| !self.nest.is_in(l, d)) {
-                break;
-            }
-        }
-        self.read(Var::Pending(n), Type::MASK)
-    }
-
-    fn post_dominates(&self, a: usize, mut b: usize) -> bool {
-        loop {
-            if a == b {
-                return true;
-            }
-            match self.pdom[b] {
-                Some(p) if p != b => b = p,
-                _ => return false,
-            }
-        }
-    }
-
-    fn cost(&self, n: usize) -> u32 {
-        let block = self.src.block(Block::new(n));
-        if matches!(block.term, Some(Terminator::Return { exit, .. }) if exit != 0) {
-            return SKIP_COST;
-        }
-        block
-            .insts
-            .iter()
-            .map(|i| match self.src.inst(*i).op {
-                Opcode::Const => 0,
-                Opcode::Store
-                | Opcode::Atomic
-                | Opcode::CallPure
-                | Opcode::CallDevice
-                | Opcode::Fdiv
-                | Opcode::Fsqrt => SKIP_COST,
-                Opcode::Load => SKIP_COST / 2,
-                Opcode::FmadTrunc => 8,
-                _ => 1,
-            })
-            .sum()
-    }
-
-    fn emit_block(&mut self, n: usize, loop_mask: Option<Value>) {
-        let mask = loop_mask.unwrap_or_else(|| self.entry_mask(n));
-        if self.is_zero(mask) {
-            return;
-        }
-        let known = self.nonempty.contains(&mask);
-        let pc = self.src.block(Block::new(n)).pc;
-        if known || self.cost(n) < SKIP_COST {
-            self.emit_body(n, mask);
-            self.returned = self.returned_here();
-            return;
-        }
-        let body = self.new_block(pc);
-        let after = self.new_block(pc);
-        let mask = self.branch_if_any(mask, body, after);
-        self.ssa.seal(&mut self.out, body);
-        self.cur = body;
-        self.nonempty.push(mask);
-        self.emit_body(n, mask);
-        self.nonempty.pop();
-        if !self.returned_here() {
-            self.terminate(Terminator::Jump(after.into()));
-        }
-        self.ssa.seal(&mut self.out, after);
-        self.cur = after;
-    }
-
-    /// Whether the current block has ended with a return.
-    fn returned_here(&self) -> bool {
-        self.out.block(self.cur).term.is_some()
-    }
-
-    fn use_value(&mut self, v: Value) -> Value {
-        if let Some(&m) = self.map.get(&v) {
-            return m;
-        }
-        let ty = self.src.ty(v);
-        let new = if let Some(bits) = self.src.as_const(v) {
-            self.b().constant(ty.scalar, bits)
-        } else if self.uses_hold(v) && self.left_loop_of(v) {
-            match self.held_as_param(v) {
-                true => self.read(Var::Param(v), ty),
-                false => self.read(Var::Held(v), ty),
-            }
-        } else {
-            self.read(Var::Value(v), ty)
-        };
-        self.map.insert(v, new);
-        new
-    }
-
-    fn uses_hold(&self, v: Value) -> bool {
-        self.cross_uses.get(&v).is_some_and(|u| u.far)
-    }
-
-    /// Whether the value is a parameter of a loop's header that can itself keep the values of lanes that have left,
-    /// because the back edge does not change those lanes.
-    fn held_as_param(&self, v: Value) -> bool {
-        let farther = self.cross_uses.get(&v).is_some_and(|u| u.farther);
-        match self.src.values[v.index()].def {
-            // A uniform parameter cannot keep values that differ between lanes that left and lanes that iterate.
-            ValueDef::Param(b, _) => {
-                !farther
-                    && !self.src.ty(v).uniform
-                    && self.nest.innermost[b.index()].is_some_and(|l| self.nest.loops[l].header == b.index())
-            }
-            ValueDef::Inst(_) => false,
-        }
-    }
-
-    /// Whether the current block is outside the loop in which `v` is defined.
-    fn left_loop_of(&self, v: Value) -> bool {
-        self.def_of
-            .get(&v)
-            .and_then(|&def| self.nest.innermost[def])
-            .is_some_and(|l| !self.nest.is_in(l, self.current))
-    }
-
-    /// Makes a value of the current block available to other blocks.
-    fn publish(&mut self, v: Value, mask: Value) {
-        let Some(&CrossUse { near, far, .. }) = self.cross_uses.get(&v) else { return };
-        let new = self.map[&v];
-        let ty = self.src.ty(v);
-        if near {
-            self.write(Var::Value(v), ty, new);
-        }
-        if far && !self.held_as_param(v) {
-            let ty = Type::varying(ty.scalar);
-            let old = self.read(Var::Held(v), ty);
-            let held = self.b().select(mask, new, old);
-            self.write(Var::Held(v), ty, held);
         }
     }
 

@@ -8,7 +8,7 @@
 //! A ring ([`SegmentSize::Ring`]) is memory that the guest itself has mapped, and that is divided among warps in the same way.
 //! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
-use super::setup::Needs;
+use super::Needs;
 use crate::digest::{BYTES, Digest};
 use crate::memory::{Lease, Leased};
 use crate::{Access, Error, Memory};
