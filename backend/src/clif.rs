@@ -312,6 +312,14 @@ impl Emit<'_> {
         self.b.ins().brif(c, taken.0, &list(taken.1), next.0, &list(next.1));
     }
 
+    /// Jumps to the block with number `index`; there is one. None of them has parameters.
+    pub(crate) fn jump_table(&mut self, index: V, blocks: &[HostBlock]) {
+        let calls: Vec<ir::BlockCall> =
+            blocks.iter().map(|&block| self.b.func.dfg.block_call(block, &[])).collect();
+        let table = self.b.create_jump_table(ir::JumpTableData::new(calls[0], &calls));
+        self.b.ins().br_table(index, table);
+    }
+
     pub(crate) fn ret(&mut self, v: V) {
         self.b.ins().return_(&[v]);
     }
