@@ -266,6 +266,8 @@ struct Stops {
     term: HashSet<Block>,
     /// Before the body.
     enter: HashSet<Block>,
+    /// Where lanes come back to the entry.
+    back: bool,
 }
 
 enum Failure {
@@ -431,8 +433,16 @@ impl Explorer<'_> {
 
     /// The node of a block and a relative stack; explores it if it is new.
     fn visit(&mut self, block: Block, stack: Vec<Entry>) -> Result<usize, Failure> {
-        if let Some(&n) = self.index.get(&(block, stack.clone())) {
+        let again = self.stops.back && block == self.entry && stack.is_empty() && !self.nodes.is_empty();
+        if let Some(&n) = self.index.get(&(block, stack.clone())).filter(|_| !again) {
             return Ok(n);
+        }
+        if again {
+            // The entry's own node stays the one that is known.
+            let exit = self.exit(ExitKind::Enter(block));
+            let node = self.end_node(NodeTerm::Exit(exit, None));
+            self.places[node] = Some((0, None));
+            return Ok(node);
         }
         let first = self.nodes.is_empty();
         let node = self.nodes.len();
@@ -639,6 +649,12 @@ impl Explorer<'_> {
             }
             let ordered = apart.needs_all() || apart.conflicts_with(apart);
             if loops.is_none() || ordered {
+                let nest = loops.iter().flat_map(|nest| &nest.loops);
+                let nest: Vec<_> = nest.filter(|of| component.contains(&of.header)).collect();
+                if loops.is_some() && self.may_end_at_entry(plan, &succs, &component, &nest) {
+                    self.stops.back = true;
+                    return Err(Failure::Stop);
+                }
                 return Err(self.stop_before(plan, &component));
             }
         }
@@ -659,6 +675,26 @@ impl Explorer<'_> {
             return Err(self.stop_before(plan, &of.blocks));
         }
         Ok(may_wait)
+    }
+
+    /// Whether a region that starts inside a loop that it cannot hold may end where the loop comes back to its start: then it is
+    /// one turn of the loop, instead of a single block. Not where chunks would leave the loop by different scalars.
+    fn may_end_at_entry(
+        &self,
+        plan: &Plan,
+        succs: &[Vec<usize>],
+        component: &[usize],
+        nest: &[&graph::Loop<usize>],
+    ) -> bool {
+        let waiting = Waiting { func: self.func, plan, succs };
+        let keeps = |of: &&graph::Loop<usize>| {
+            waiting.waits(of, !self.facts.run.alone) != Waits::Surely
+                && !waiting.leaves_by_scalar_memory(&of.blocks)
+        };
+        self.facts.run.wave
+            && !self.stops.back
+            && component.contains(&0)
+            && nest.iter().all(keeps)
     }
 
     /// Adds a stop where a loop is entered, at its node with the smallest relative stack.
