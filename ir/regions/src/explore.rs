@@ -260,7 +260,7 @@ struct Entry {
 }
 
 /// Blocks at which the region must exit, found so far.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, PartialEq, Eq)]
 struct Stops {
     /// After the body.
     term: HashSet<Block>,
@@ -307,14 +307,14 @@ pub fn explore(
             continue;
         }
         let mut stops = Stops::default();
-        for _ in 0..200 {
-            let mut e = Explorer {
+        let find = |stops: &mut Stops| {
+            let e = Explorer {
                 func,
                 facts,
                 entry,
                 size,
                 meter,
-                stops: &mut stops,
+                stops,
                 to_end,
                 nodes: Vec::new(),
                 index: HashMap::new(),
@@ -326,8 +326,12 @@ pub fn explore(
                 places: Vec::new(),
                 chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
             };
-            match e.run() {
+            e.run()
+        };
+        for _ in 0..200 {
+            match find(&mut stops) {
                 Ok(plan) if facts.run.counted => return Ok(plan.limit_loops()),
+                Ok(plan) if facts.run.wave => return with_fewer_stops(plan, stops, find).map(Some),
                 Ok(plan) => return Ok(Some(plan)),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
@@ -338,6 +342,35 @@ pub fn explore(
     }
     Ok(single_block(func, facts, entry))
 }
+
+/// A stop that was found early may be needless behind one that was found later: a loop is no loop where a vote in it leaves the region.
+/// Takes back those before blocks with which nothing else is wrong.
+fn with_fewer_stops(
+    mut plan: Plan,
+    mut stops: Stops,
+    mut find: impl FnMut(&mut Stops) -> Result<Plan, Failure>,
+) -> Result<Plan, Stopped> {
+    let mut enters: Vec<Block> = stops.enter.iter().copied().collect();
+    enters.sort();
+    for block in enters.into_iter().take(MOST_TAKEN_BACK) {
+        if !plan.exits.contains(&ExitKind::Enter(block)) {
+            continue;
+        }
+        let mut fewer = stops.clone();
+        fewer.enter.remove(&block);
+        let before = fewer.clone();
+        match find(&mut fewer) {
+            // No stop was added on the way.
+            Ok(better) if fewer == before => (plan, stops) = (better, fewer),
+            Err(Failure::Stopped(stopped)) => return Err(stopped),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(plan)
+}
+
+/// Most stops that are tried to be taken back: each try explores the region once more.
+const MOST_TAKEN_BACK: usize = 4;
 
 /// The region that consists of one block's body; `None` if that must run in the interpreter.
 pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
@@ -393,7 +426,7 @@ struct Explorer<'a> {
 }
 
 impl Explorer<'_> {
-    fn run(&mut self) -> Result<Plan, Failure> {
+    fn run(mut self) -> Result<Plan, Failure> {
         self.visit(self.entry, Vec::new())?;
         while let Some((node, block, stack)) = self.work.pop_front() {
             let term = self.expand(block, &stack)?;
