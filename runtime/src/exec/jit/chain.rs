@@ -89,6 +89,11 @@ impl Jit {
         self.generator.joins_regions() && !counts && self.kernel.steps_slot().is_none()
     }
 
+    /// How many hops are told at a time: `usual`, or each where the configuration says how many are enough.
+    pub fn hops_at_a_time(&self, usual: u64) -> u64 {
+        if self.variant.join_after.is_some() { 1 } else { usual }
+    }
+
     /// Notes that warps have gone from one region to another one by the driver. Whether it pays to join them now.
     pub fn hopped(&self, hops: u64) -> bool {
         let chains = &self.chains;

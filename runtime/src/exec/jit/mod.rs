@@ -31,7 +31,7 @@ use warpjit_ir::meter::Spent;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, skip_empty};
 use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
@@ -439,6 +439,9 @@ impl Jit {
             return Ok(None);
         }
         self.generator.optimize(&mut region, meter)?;
+        if self.generator.joins_regions() && !self.is_single() && chunk_lanes < self.kernel.func.lanes {
+            skip_empty(&mut region.mask, meter)?;
+        }
         self.generator.specialize(&mut region, false);
         if self.is_single() {
             one_lane(&mut region.mask, meter)?;

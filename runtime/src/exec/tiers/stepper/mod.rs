@@ -129,6 +129,8 @@ pub struct Stepper<'a> {
     /// [`Jit::new_chain`]: crate::exec::jit::Jit::new_chain
     chain: u32,
     hops: u64,
+    /// So many are told at a time.
+    own_hops: u64,
     /// Instructions that each warp ran in the last call, if that was a chain's.
     chain_ran: Option<u64>,
     /// The last call that [`Stepper::run_convergent`] made; `ended` is its exception, if it had one.
@@ -236,6 +238,7 @@ impl<'a> Stepper<'a> {
             path_cache,
             chain,
             hops: 0,
+            own_hops: tiers.jit.as_ref().map_or(stride::OWN_HOPS, |jit| jit.hops_at_a_time(stride::OWN_HOPS)),
             chain_ran: None,
             last_call: 0,
             ended: None,

@@ -14,8 +14,8 @@ use crate::vm::sampler::{self, Place};
 
 /// Instructions in a chain that count as one step of a time slice.
 const INSTS_OF_STEP: u64 = 16;
-/// Hops that a thread counts for itself.
-const OWN_HOPS: u64 = 256;
+/// Hops that a thread counts for itself, unless the configuration says when regions are joined.
+pub(super) const OWN_HOPS: u64 = 256;
 
 /// How long a warp runs through regions.
 pub struct Until<'a> {
@@ -68,7 +68,7 @@ impl Stepper<'_> {
         {
             self.take_chain(&chain);
         }
-        if self.hops >= OWN_HOPS {
+        if self.hops >= self.own_hops {
             self.tell_hops();
         }
     }
