@@ -1,7 +1,7 @@
 //! A thin layer over Cranelift's instruction builders. No other module names them, because Cranelift's API changes often.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{self, BlockArg, InstBuilder, MemFlagsData};
+use cranelift_codegen::ir::{self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData};
 use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::types::Scalar;
 
@@ -241,6 +241,25 @@ impl Emit<'_> {
         self.b.ins().store(MemFlagsData::new(), v, base, offset);
     }
 
+    /// Adds to a word of guest memory, with nobody in between; may fault, as the next two. The word is aligned. Only on x86-64 are they
+    /// single instructions, of which it is known where they fault.
+    pub(crate) fn fetch_and_add(&mut self, place: V, value: V) -> V {
+        self.update(AtomicRmwOp::Add, place, value)
+    }
+
+    pub(crate) fn swap(&mut self, place: V, value: V) -> V {
+        self.update(AtomicRmwOp::Xchg, place, value)
+    }
+
+    pub(crate) fn compare_and_swap(&mut self, place: V, old: V, new: V) -> V {
+        self.b.ins().atomic_cas(MemFlagsData::new(), place, old, new)
+    }
+
+    fn update(&mut self, op: AtomicRmwOp, place: V, value: V) -> V {
+        let ty = self.ty(value);
+        self.b.ins().atomic_rmw(ty, MemFlagsData::new(), op, place, value)
+    }
+
     /// Loads 1 or 2 bytes, extended to i32. `may_fault`: from guest memory that may be unmapped.
     pub(crate) fn load_narrow(
         &mut self,
@@ -310,6 +329,14 @@ impl Emit<'_> {
     pub(crate) fn brif(&mut self, c: V, taken: (HostBlock, &[V]), next: (HostBlock, &[V])) {
         let list = |values: &[V]| -> Vec<BlockArg> { values.iter().map(|&v| v.into()).collect() };
         self.b.ins().brif(c, taken.0, &list(taken.1), next.0, &list(next.1));
+    }
+
+    /// Jumps to the block with number `index`; there is one. None of them has parameters.
+    pub(crate) fn jump_table(&mut self, index: V, blocks: &[HostBlock]) {
+        let calls: Vec<ir::BlockCall> =
+            blocks.iter().map(|&block| self.b.func.dfg.block_call(block, &[])).collect();
+        let table = self.b.create_jump_table(ir::JumpTableData::new(calls[0], &calls));
+        self.b.ins().br_table(index, table);
     }
 
     pub(crate) fn ret(&mut self, v: V) {

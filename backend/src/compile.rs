@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::listing;
 use crate::lower;
 use crate::lower::float::Denormals;
-use crate::options::{BlockRow, Options, Piece, Way};
+use crate::options::{BlockRow, Link, Options, Piece, Way};
 use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 use crate::trap::TrapSite;
 
@@ -88,6 +88,48 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         }
     };
     code.returns = pieces.iter().map(|piece| Returns::of(piece.func)).collect();
+    Ok(code)
+}
+
+/// Compiles several regions of a kernel to one function, which goes from one to the next without returning: a *chain*. It starts with
+/// [`crate::Context::link`] and returns where [`LinkWay`] says, or at the end of a link when [`crate::Context::chain_left`] is used up.
+///
+/// Where there are vectors of 128 bits only. `options`: what all links have in common.
+///
+/// [`LinkWay`]: crate::LinkWay
+pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode, Error> {
+    if links.is_empty() {
+        return Err(Error::Malformed("a chain without links".into()));
+    }
+    for link in links {
+        check(link.func, &link.options)?;
+        let passages = link.ways.iter().flat_map(|way| [&way.next, &way.taken]).flatten();
+        let known = |to: usize| to < links.len();
+        let checked = |(slot, known): &(Slot, SlotShape)| {
+            let ty = link.func.slots.get(slot.index()).map(|data| data.ty);
+            let scalar = |ty: warpjit_ir::Type| ty.scalar == Scalar::I32 || ty.scalar == Scalar::I1;
+            let lanes = known.lanes.is_power_of_two() && known.lanes <= link.func.lanes;
+            let shape = match known.shape {
+                Shape::Ones => known.lanes == 1 || known.lanes >= 4,
+                Shape::Lines { .. } => false,
+                Shape::Uniform | Shape::Affine(_) | Shape::Packed(_) => known.lanes >= 4,
+            };
+            lanes && shape && known.apart.is_none() && ty.is_some_and(scalar)
+        };
+        let fits = passages.clone().all(|passage| known(passage.to))
+            && link.otherwise.is_none_or(known)
+            && link.checks.iter().chain(passages.flat_map(|passage| &passage.checks)).all(checked)
+            && link.func.slots.len() == links[0].func.slots.len();
+        if !fits || link.options.wide_vectors || link.options.eight_lanes || link.options.may_wait {
+            return Err(Error::Malformed("links that do not fit together".into()));
+        }
+    }
+    let vectors = |link: &Link<'_>| if link.options.single { 1 } else { u64::from(link.options.groups) };
+    let env = Denormals::choose(links.iter().map(|link| (link.func, vectors(link))), options.target.host.x86);
+    let mut code = with_cranelift(options, env.env(), |list, builder| {
+        lower::lower_chain(links, options, env, list, builder)
+    })?;
+    code.returns = links.iter().map(|link| Returns::of(link.func)).collect();
     Ok(code)
 }
 

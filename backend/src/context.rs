@@ -273,6 +273,10 @@ pub struct Context {
     pub insts: u64,
     /// Guest instructions that one warp of each completed block has executed, summed over these blocks.
     pub row_insts: u64,
+    /// Code for a chain ([`crate::compile_chain`]): the link that it starts with.
+    pub link: u32,
+    /// There: guest instructions that it may still run before it returns at the end of a link.
+    pub chain_left: i64,
     /// The initial contents of shared memory. Readable up to the next multiple of 64 bytes.
     pub shared_first: *const u8,
     /// Added to an address in the window, to have the guest's: 0 unless code subtracts where the window begins from each address.
@@ -466,6 +470,8 @@ offsets! {
     EXIT = exit;
     INSTS = insts;
     ROW_INSTS = row_insts;
+    LINK = link;
+    CHAIN_LEFT = chain_left;
     SHARED_FIRST = shared_first;
     NEW_RUN = new_run;
 }

@@ -123,7 +123,7 @@ pub(crate) trait Flow<'a> {
     /// Stores the lanes of a mask into the context at `offset`, or with `add` adds them to the lanes there.
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error>;
     /// Emits the code after the region's blocks.
-    fn end_loops(&mut self);
+    fn end_loops(&mut self) -> Result<(), Error>;
     /// Emits the code of [`HostBlocks::fault`], if there is such a block.
     fn fault_code(&mut self);
     /// Counts the instructions of a block for the lanes of its mask.
@@ -183,7 +183,7 @@ pub(crate) trait Flow<'a> {
         for &b in &order {
             self.block(b)?;
         }
-        self.end_loops();
+        self.end_loops()?;
         self.fault_code();
         if let Some(stop) = self.host_blocks().stop {
             self.switch_to(stop);

@@ -108,6 +108,11 @@ impl Generator {
         self.wide
     }
 
+    /// Whether regions can be joined to a chain ([`crate::compile_chain`]).
+    pub fn joins_regions(self) -> bool {
+        !self.wide
+    }
+
     /// Lanes of the smallest chunk.
     pub fn min_chunk_lanes(self) -> u32 {
         if self.wide { VECTOR_LANES } else { 4 }

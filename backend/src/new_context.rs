@@ -78,6 +78,8 @@ impl Context {
             exit: 0,
             insts: 0,
             row_insts: 0,
+            link: 0,
+            chain_left: 0,
             shared_first: std::ptr::null(),
             rebase: 0,
             new_run: 0,

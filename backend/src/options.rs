@@ -87,6 +87,53 @@ impl Way {
     }
 }
 
+/// A link of a chain ([`crate::compile_chain`]): a region of a kernel whose exits lead to other links, in the same function.
+///
+/// As between two regions that are called one after the other, all of a warp's state is in its frame between two links.
+#[derive(Clone, Debug)]
+pub struct Link<'a> {
+    /// The region, in mask form.
+    pub func: &'a Function,
+    /// How it is compiled: chunk and lane patterns may differ between the links.
+    pub options: Options,
+    /// Guest instructions that one run of it is counted as ([`crate::Context::chain_left`]).
+    pub insts: u32,
+    /// For each exit: where it leads.
+    pub ways: Vec<LinkWay>,
+    /// Added to the numbers of its guest faults.
+    pub first_fault: u32,
+    /// What its code assumes of a warp's slots: [`Passage::checks`] come from these.
+    pub checks: Vec<(Slot, SlotShape)>,
+    /// The link where a warp goes whose slots are not so, another version of the same region.
+    pub otherwise: Option<usize>,
+    /// What the code returns instead of going on with this link.
+    pub enter: u32,
+}
+
+/// Where an exit of a link leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkWay {
+    /// What the code returns if it ends there. Less than [`warpjit_ir::regions::promote::FAULT_EXIT`].
+    pub exit: u32,
+    /// Where it goes on without a condition, or if the exit's condition is true in no lane; `None`: it ends.
+    pub next: Option<Passage>,
+    /// Where it goes on if the exit's condition is true.
+    pub taken: Option<Passage>,
+    /// Whether the exit has a condition.
+    pub branches: bool,
+    /// Whether one lane in which the condition is true decides for all; else all active lanes must agree, or the code ends there.
+    pub any: bool,
+}
+
+/// How a link is reached from another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// The link.
+    pub to: usize,
+    /// Which of its assumptions must be checked, because they do not follow from the link before.
+    pub checks: Vec<(Slot, SlotShape)>,
+}
+
 /// A slot's value when a block of a grid row starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RowSlot {

@@ -4,7 +4,7 @@ use warpjit_ir::Function;
 
 use crate::code::{Listing, RegionCode};
 use crate::error::Error;
-use crate::options::{BlockRow, Options, Piece};
+use crate::options::{BlockRow, Link, Options, Piece};
 
 /// Compiles a region in mask form.
 ///
@@ -31,5 +31,13 @@ pub fn compile_pieces(
     _row: &BlockRow,
     _options: &Options,
 ) -> Result<RegionCode, Error> {
+    Err(Error::LeftOut)
+}
+
+/// Compiles a chain.
+///
+/// # Errors
+/// Always: [`Error::LeftOut`].
+pub fn compile_chain(_links: &[Link<'_>], _options: &Options) -> Result<RegionCode, Error> {
     Err(Error::LeftOut)
 }

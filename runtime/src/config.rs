@@ -105,6 +105,9 @@ pub struct Config {
     pub tier: Tier,
     /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.
     pub hot_after: Option<u32>,
+    /// How often warps go from one compiled region to another before the regions of their kernel are joined to one function; `None`: so
+    /// often that joining them pays, `Some(u32::MAX)`: always.
+    pub join_after: Option<u32>,
     /// The cache of compiled code for later processes that run the same program; `None`: no cache.
     #[cfg(feature = "cache")]
     pub cache: Option<CacheConfig>,
@@ -149,6 +152,7 @@ crate::setters::setters! {
         compiler_queue: Option<usize>,
         tier: Tier,
         hot_after: Option<u32>,
+        join_after: Option<u32>,
         #[cfg(feature = "cache")]
         cache: Option<CacheConfig>,
         chunk_groups: Option<u8>,

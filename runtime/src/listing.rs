@@ -46,6 +46,8 @@ pub enum CodeKind {
         /// Whether it needs all lanes of every warp to be active.
         whole: bool,
     },
+    /// Regions, from one to the next, for a warp.
+    Chain,
 }
 
 /// A region as it was compiled.

@@ -12,6 +12,7 @@ use warpjit_ir::regions::{ChunkLimits, RegionOptions};
 pub(crate) struct Variant {
     pub tier: Tier,
     pub hot_after: u32,
+    pub join_after: Option<u32>,
     pub chunk_groups: Option<u8>,
     /// One lane after another, in scalar code.
     pub single: bool,
@@ -54,6 +55,7 @@ impl Variant {
                 tier => tier,
             },
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
+            join_after: config.join_after,
             chunk_groups: config.chunk_groups,
             single: config.chunk_groups == Some(0),
             whole: false,

@@ -214,6 +214,10 @@ fn ways() -> Vec<(String, Config)> {
         ("jit, SSE4.1".to_owned(), host(HostLevel::Sse41, 1)),
         ("auto, 2 threads".to_owned(), plain.hot_after(Some(2)).threads(2)),
     ];
+    for groups in [None, Some(0), Some(2)] {
+        let joined = host(HostLevel::Avx2, 2).join_after(Some(2)).chunk_groups(groups);
+        list.push((format!("jit, AVX2, joined, chunk {groups:?}"), joined));
+    }
     for groups in [1, 2, 4, 8] {
         let threads = 1 + usize::from(groups % 4 == 0);
         let config = jit.clone().chunk_groups(Some(groups)).threads(threads);

@@ -309,11 +309,12 @@ impl<'a> Flow<'a> for Lower<'a> {
         Flags::NotEqual
     }
 
-    fn end_loops(&mut self) {
+    fn end_loops(&mut self) -> Result<(), Error> {
         self.end_piece();
         if self.last_piece {
             self.end_row();
         }
+        Ok(())
     }
 
     fn fault_code(&mut self) {

@@ -184,6 +184,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn leave(&mut self, exit: u64) {
+        let exit = self.of_chain.as_ref().map_or(exit, |chain| chain.exit(exit));
         let exit = self.e.imm(I64, exit);
         self.e.ret(exit);
     }
@@ -224,13 +225,14 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         Ok(())
     }
 
-    fn end_loops(&mut self) {
+    fn end_loops(&mut self) -> Result<(), Error> {
         if let Some(last) = self.of_row.as_ref().map(|row| row.is_last_piece()) {
             self.end_piece();
             if last {
                 self.end_row();
             }
         }
+        self.end_link()
     }
 
     fn fault_code(&mut self) {

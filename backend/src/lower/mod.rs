@@ -6,6 +6,7 @@
 
 mod across;
 mod atomics;
+mod chain;
 mod control;
 mod convert;
 mod extremes;
@@ -42,7 +43,7 @@ use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
-use crate::options::{BlockRow, Options, Piece};
+use crate::options::{BlockRow, Link, Options, Piece};
 use crate::trap::{TrapLane, TrapSite};
 use float::Denormals;
 
@@ -75,6 +76,7 @@ struct Carried<'a, 'b> {
     sigs: Signatures,
     context: V,
     of_row: Option<pieces::OfRow<'a>>,
+    of_chain: Option<chain::OfChain<'a>>,
 }
 
 impl<'b> Carried<'_, 'b> {
@@ -90,6 +92,7 @@ impl<'b> Carried<'_, 'b> {
             sigs: Signatures::default(),
             context: V::from_u32(0),
             of_row: None,
+            of_chain: None,
         }
     }
 
@@ -200,6 +203,8 @@ pub(crate) struct Lower<'a, 'b> {
     context: V,
     /// In code for rows of blocks.
     of_row: Option<pieces::OfRow<'a>>,
+    /// In code for chains.
+    of_chain: Option<chain::OfChain<'a>>,
     frame: V,
     /// First lane of the chunk, i64.
     lane: V,
@@ -252,6 +257,26 @@ pub(crate) fn lower_pieces(
     Ok(carried.finish(first))
 }
 
+/// Lowers a chain, likewise.
+pub(crate) fn lower_chain(
+    links: &[Link<'_>],
+    options: &Options,
+    env: Denormals,
+    list: bool,
+    builder: FunctionBuilder<'_>,
+) -> Result<Lowered, Error> {
+    let mut carried = Carried::new(Emit { b: builder, host: options.target.host });
+    for (number, link) in links.iter().enumerate() {
+        let mut lower = Lower::new(link.func, &link.options, env, list, carried);
+        if number == 0 {
+            lower.begin_chain(links);
+        }
+        lower.link(number)?;
+        carried = lower.into_carried();
+    }
+    Ok(carried.finish(options))
+}
+
 impl<'a, 'b> Lower<'a, 'b> {
     fn new(
         f: &'a Function,
@@ -260,8 +285,19 @@ impl<'a, 'b> Lower<'a, 'b> {
         list: bool,
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
-        let Carried { e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row } =
-            carried;
+        let Carried {
+            e,
+            sites,
+            pures,
+            devices,
+            tables,
+            call_buffer,
+            lane_buffer,
+            sigs,
+            context,
+            of_row,
+            of_chain,
+        } = carried;
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
@@ -318,6 +354,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             lane_buffer,
             context,
             of_row,
+            of_chain,
             frame: none,
             lane: none,
             frame_lane: none,
@@ -332,9 +369,32 @@ impl<'a, 'b> Lower<'a, 'b> {
 
     fn into_carried(self) -> Carried<'a, 'b> {
         let Lower {
-            e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row, ..
+            e,
+            sites,
+            pures,
+            devices,
+            tables,
+            call_buffer,
+            lane_buffer,
+            sigs,
+            context,
+            of_row,
+            of_chain,
+            ..
         } = self;
-        Carried { e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row }
+        Carried {
+            e,
+            sites,
+            pures,
+            devices,
+            tables,
+            call_buffer,
+            lane_buffer,
+            sigs,
+            context,
+            of_row,
+            of_chain,
+        }
     }
 }
 

@@ -89,6 +89,7 @@ fn show(text: &mut String, function: &CodeListing, form: Form, guest: &[ListedLi
     };
     let kind = match function.kind {
         CodeKind::Region => "a region".to_owned(),
+        CodeKind::Chain => format!("regions joined, {}", function.parts.len()),
         CodeKind::Rows { whole: true } => {
             format!("grid rows, {phases}, all lanes of every warp are active")
         }

@@ -101,6 +101,18 @@ pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     run(func, &[licm::run, gvn::run, dce::run], meter)
 }
 
+/// Lets chunks leave an optimised region early in which no lane has the wave's mask. Not for chunks of whole warps.
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn skip_empty(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
+    if !entry_mask::skip_empty(func) {
+        return Ok(());
+    }
+    run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run], meter)?;
+    run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run], meter)
+}
+
 /// Adds full-mask versions to an optimised region and schedules it, for code generators that profit from that.
 /// `all_enter`: all lanes enter the region.
 pub fn versions(region: &mut Region, all_enter: bool, host: &HostModel) {

@@ -150,7 +150,7 @@ mod tests {
         let memory = CodeMemory::new();
         let codes: Vec<_> = (0..3).map(|_| memory.add(&[0xc3]).unwrap()).collect();
         let registered = codes.iter().map(|code| {
-            Registration::new(&Region { kernel: "k", pc: 0, rows: false, version: 0, code, pcs: &[(0, 0)] })
+            Registration::new(&Region { kernel: "k", pc: 0, kind: "", version: 0, code, pcs: &[(0, 0)] })
         });
         let mut registered: Vec<_> = registered.collect();
         let holds = |number: usize| listed().contains(&(codes[number].start() as u64));

@@ -18,8 +18,8 @@ pub(crate) struct Region<'a> {
     pub kernel: &'a str,
     /// Guest address where it starts.
     pub pc: u32,
-    /// Whether it is grid-row code, which covers the kernel from there on.
-    pub rows: bool,
+    /// What it is if not a single region: grid-row code, which covers the kernel from there on, or a chain of regions.
+    pub kind: &'static str,
     /// The number of its version.
     pub version: u32,
     /// The code.
@@ -37,8 +37,7 @@ pub(crate) struct Announced {
 
 impl Region<'_> {
     pub fn name(&self) -> String {
-        let rows = if self.rows { "rows" } else { "" };
-        format!("warpjit::{}@{:#x}#{rows}{}", self.kernel, self.pc, self.version)
+        format!("warpjit::{}@{:#x}#{}{}", self.kernel, self.pc, self.kind, self.version)
     }
 
     /// Ranges of the code: start, end, guest address.

@@ -205,7 +205,7 @@ mod tests {
     fn records_are_as_the_specification_says() {
         let code = CodeMemory::new().add(&[0x90, 0x90, 0x90, 0xc3]).unwrap();
         let pcs = [(0, NO_PC), (1, 0x10), (3, 0x18)];
-        let region = Region { kernel: "k", pc: 0x10, rows: false, version: 2, code: &code, pcs: &pcs };
+        let region = Region { kernel: "k", pc: 0x10, kind: "", version: 2, code: &code, pcs: &pcs };
         let start = code.start() as u64;
         assert_eq!(map_line(&region), format!("{start:x} 4 warpjit::k@0x10#2\n"));
         let bytes = records(&region, 7, 11, 12, 13);

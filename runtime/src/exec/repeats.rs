@@ -71,6 +71,18 @@ impl Repeats {
         may
     }
 
+    /// How many steps may pass before the next look.
+    #[inline]
+    pub fn room(&self) -> u32 {
+        self.next.saturating_sub(self.steps + 1)
+    }
+
+    /// Counts steps that have passed without being looked at, as far as there is room for them.
+    #[inline]
+    pub fn passed(&mut self, steps: u32) {
+        self.steps += steps.min(self.room());
+    }
+
     #[cold]
     fn look<'w, W: Iterator<Item = &'w Warp>>(&mut self, at: Block, warps: impl FnOnce() -> W) -> bool {
         match self.seen {

@@ -10,6 +10,11 @@ const WORDS: usize = 256;
 fn ways() -> Vec<Config> {
     let base = |tier| Config::default().tier(tier).threads(1);
     let mut ways = vec![base(Tier::Interp), base(Tier::Jit), base(Tier::Auto).hot_after(Some(0))];
+    // Regions joined to one function.
+    for (chunk_groups, join_after) in [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 0), (Some(4), 1)] {
+        let joined = base(Tier::Jit).host(HostLevel::Avx2).join_after(Some(join_after));
+        ways.push(joined.chunk_groups(chunk_groups));
+    }
     for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
         for chunk_groups in [0, 1, 2, 4] {
             for lockstep in [false, true] {

@@ -70,6 +70,12 @@ impl Explorer<'_> {
             }
             let ordered = apart.needs_all() || apart.conflicts_with(apart);
             if loops.is_none() || ordered {
+                let nest = loops.iter().flat_map(|nest| &nest.loops);
+                let nest: Vec<_> = nest.filter(|of| component.contains(&of.header)).collect();
+                if loops.is_some() && self.may_end_at_entry(plan, &succs, &component, &nest) {
+                    self.stops.back = true;
+                    return Err(Failure::Stop);
+                }
                 return Err(self.stop_before(plan, &component));
             }
         }
@@ -90,6 +96,23 @@ impl Explorer<'_> {
             return Err(self.stop_before(plan, &of.blocks));
         }
         Ok(may_wait)
+    }
+
+    /// Whether a region that starts inside a loop that it cannot hold may end where the loop comes back to its start: then it is
+    /// one turn of the loop, instead of a single block. Not where chunks would leave the loop by different scalars.
+    fn may_end_at_entry(
+        &self,
+        plan: &Plan,
+        succs: &[Vec<usize>],
+        component: &[usize],
+        nest: &[&graph::Loop<usize>],
+    ) -> bool {
+        let waiting = Waiting { func: self.func, plan, succs };
+        let keeps = |of: &&graph::Loop<usize>| {
+            waiting.waits(of, !self.facts.run.alone) != Waits::Surely
+                && !waiting.leaves_by_scalar_memory(&of.blocks)
+        };
+        self.facts.run.wave && !self.stops.back && component.contains(&0) && nest.iter().all(keeps)
     }
 
     /// Adds a stop where a loop is entered, at its node with the smallest relative stack.

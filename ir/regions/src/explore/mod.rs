@@ -46,12 +46,14 @@ struct Entry {
 }
 
 /// Blocks at which the region must exit, found so far.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, PartialEq, Eq)]
 struct Stops {
     /// After the body.
     term: HashSet<Block>,
     /// Before the body.
     enter: HashSet<Block>,
+    /// Where lanes come back to the entry.
+    back: bool,
 }
 
 /// Why a try ends without a region.
@@ -92,14 +94,14 @@ pub fn explore(
             continue;
         }
         let mut stops = Stops::default();
-        for _ in 0..200 {
-            let mut e = Explorer {
+        let find = |stops: &mut Stops| {
+            let e = Explorer {
                 func,
                 facts,
                 entry,
                 size,
                 meter,
-                stops: &mut stops,
+                stops,
                 to_end,
                 nodes: Vec::new(),
                 index: HashMap::new(),
@@ -111,8 +113,12 @@ pub fn explore(
                 places: Vec::new(),
                 chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
             };
-            match e.run() {
+            e.run()
+        };
+        for _ in 0..200 {
+            match find(&mut stops) {
                 Ok(plan) if facts.run.counted => return Ok(plan.limit_loops()),
+                Ok(plan) if facts.run.wave => return with_fewer_stops(plan, stops, find).map(Some),
                 Ok(plan) => return Ok(Some(plan)),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
@@ -122,6 +128,35 @@ pub fn explore(
         }
     }
     Ok(single_block(func, facts, entry))
+}
+
+/// Most stops that are tried to be taken back: each try explores the region once more.
+const MOST_TAKEN_BACK: usize = 4;
+
+/// A stop that was found early may be needless behind one that was found later: a loop is no loop where a vote in it leaves the region.
+/// Takes back those before blocks with which nothing else is wrong.
+fn with_fewer_stops(
+    mut plan: Plan,
+    mut stops: Stops,
+    mut find: impl FnMut(&mut Stops) -> Result<Plan, Failure>,
+) -> Result<Plan, Stopped> {
+    let mut enters: Vec<Block> = stops.enter.iter().copied().collect();
+    enters.sort();
+    for block in enters.into_iter().take(MOST_TAKEN_BACK) {
+        if !plan.exits.contains(&ExitKind::Enter(block)) {
+            continue;
+        }
+        let mut fewer = stops.clone();
+        fewer.enter.remove(&block);
+        let before = fewer.clone();
+        match find(&mut fewer) {
+            // No stop was added on the way.
+            Ok(better) if fewer == before => (plan, stops) = (better, fewer),
+            Err(Failure::Stopped(stopped)) => return Err(stopped),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(plan)
 }
 
 /// The region that consists of one block's body; `None` if that must run in the interpreter.
@@ -179,7 +214,7 @@ struct Explorer<'a> {
 }
 
 impl Explorer<'_> {
-    fn run(&mut self) -> Result<Plan, Failure> {
+    fn run(mut self) -> Result<Plan, Failure> {
         self.visit(self.entry, Vec::new())?;
         while let Some((node, block, stack)) = self.work.pop_front() {
             let term = self.expand(block, &stack)?;
@@ -219,8 +254,16 @@ impl Explorer<'_> {
 
     /// The node of a block and a relative stack; explores it if it is new.
     fn visit(&mut self, block: Block, stack: Vec<Entry>) -> Result<usize, Failure> {
-        if let Some(&n) = self.index.get(&(block, stack.clone())) {
+        let again = self.stops.back && block == self.entry && stack.is_empty() && !self.nodes.is_empty();
+        if let Some(&n) = self.index.get(&(block, stack.clone())).filter(|_| !again) {
             return Ok(n);
+        }
+        if again {
+            // The entry's own node stays the one that is known.
+            let exit = self.exit(ExitKind::Enter(block));
+            let node = self.end_node(NodeTerm::Exit(exit, None));
+            self.places[node] = Some((0, None));
+            return Ok(node);
         }
         let first = self.nodes.is_empty();
         let node = self.nodes.len();

@@ -1,9 +1,8 @@
-//! Makes two versions of a region that will run a single lane at a time: for lanes that have the guest's mask when they
-//! enter, and for lanes that have not.
+//! Makes two versions of a region: for lanes that have the guest's mask when they enter, and for lanes that have not.
 //!
 //! A wave's code computes under EXEC, and what EXEC is when a region starts is not known. For a single lane it is one
 //! truth value, so one branch at the start tells it for all that follows: in the first version nearly all selections by
-//! EXEC are gone, in the second nearly everything is.
+//! EXEC are gone, in the second nearly everything is. A chunk of several lanes takes the second version if none of them has the mask.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,14 +24,44 @@ pub fn run(func: &mut Function) -> bool {
     if func.form != Form::Mask || size > MOST_INSTS {
         return false;
     }
-    let Some(mask) = entry_mask(func) else { return false };
+    let Some(mask) = entry_mask(func, |_| true) else { return false };
+    part_by(func, mask).is_some()
+}
+
+/// The same for chunks of several lanes: those of which no lane has the wave's mask.
+pub fn skip_empty(func: &mut Function) -> bool {
+    let size: usize = func.blocks.iter().map(|b| b.insts.len()).sum();
+    if func.form != Form::Mask || size > MOST_INSTS || func.lane_mask.is_none() {
+        return false;
+    }
+    let Some(mask) = entry_mask(func, |slot| slot == func.lane_mask) else { return false };
+    let Some(copies) = part_by(func, mask) else { return false };
+    // What is known there, and nowhere else.
+    let first = copies[0];
+    let pc = func.block(first).pc;
+    let none = func.make_inst(Opcode::Const, &[], Imm::Bits(0), Some(func.ty(mask)), pc);
+    func.block_mut(first).insts.insert(0, none);
+    let Some(none) = func.inst(none).result else { return false };
+    for block in copies {
+        for inst in func.block(block).insts.clone() {
+            func.inst_mut(inst).args.iter_mut().filter(|arg| **arg == mask).for_each(|arg| *arg = none);
+        }
+        if let Some(term) = &mut func.block_mut(block).term {
+            term.map_uses(|v| if v == mask { none } else { v });
+        }
+    }
+    true
+}
+
+/// Parts a function by a mask at its start. The blocks of the version for lanes without it, the first one first.
+fn part_by(func: &mut Function, mask: Value) -> Option<Vec<Block>> {
     let cfg = Cfg::new(func);
     let entry = func.entry;
     if !cfg.preds[entry.index()].is_empty() {
-        return false;
+        return None;
     }
     // What the mask is made of comes first, all else in its block goes into one of its own.
-    let Some((first, rest)) = part(func, mask) else { return false };
+    let (first, rest) = part(func, mask)?;
     func.block_mut(entry).insts = first;
     let (pc, term_pc) = (func.block(entry).pc, func.block(entry).term_pc);
     let with = func.add_block(pc);
@@ -41,19 +70,21 @@ pub fn run(func: &mut Function) -> bool {
     (data.insts, data.term, data.term_pc) = (rest, term, term_pc);
 
     let old: Vec<Block> = std::iter::once(with).chain(cfg.rpo.into_iter().filter(|&b| b != entry)).collect();
-    let without = copy(func, &old)[&with];
+    let copies = copy(func, &old);
+    let without = copies[&with];
     let call = |block| BlockCall { block, args: Vec::new() };
     func.block_mut(entry).term = Some(Terminator::BrAny { mask, taken: call(with), next: call(without) });
-    true
+    Some(old.iter().map(|block| copies[block]).collect())
 }
 
-/// The mask of lanes that is read when the region starts and used most often.
-fn entry_mask(func: &Function) -> Option<Value> {
+/// The mask of lanes that is read when the region starts, from such a slot, and used most often.
+fn entry_mask(func: &Function, is_it: impl Fn(Option<Slot>) -> bool) -> Option<Value> {
     let mut uses: HashMap<Value, usize> = HashMap::new();
     for &inst in &func.block(func.entry).insts {
         let data = func.inst(inst);
         let (Opcode::SlotGet | Opcode::LaneBit, Some(r)) = (data.op, data.result) else { continue };
-        if func.ty(r).scalar == Scalar::I1 && !func.ty(r).uniform {
+        let slot = if let Imm::Slot(slot) = data.imm { Some(slot) } else { None };
+        if func.ty(r).scalar == Scalar::I1 && !func.ty(r).uniform && is_it(slot) {
             uses.insert(r, 0);
         }
     }

@@ -62,6 +62,7 @@ impl RunningBlock {
         stepper: &mut Stepper<'_>,
         spent: &mut u64,
     ) -> Option<Turn> {
+        stepper.look_for_chain();
         if !stepper.may_run_convergent() {
             return self.part_ways(launch);
         }
@@ -133,7 +134,7 @@ impl RunningBlock {
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.patience);
+            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.patience, &mut repeats);
             let insts = stepper.insts(at);
             if let Some(kind) = ended {
                 *spent += insts * calls.len() as u64;
@@ -145,6 +146,9 @@ impl RunningBlock {
                     self.restart(launch.plan, launch.tiers);
                 }
                 if let (true, Some((next, way))) = (whole, self.same_way(kind, calls, launch.tiers)) {
+                    if !launch.tiers.is_barrier(kind) {
+                        stepper.hop(at, found, calls.len());
+                    }
                     at = next;
                     steps += insts;
                     if launch.patience.stop() {

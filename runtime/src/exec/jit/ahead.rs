@@ -44,7 +44,7 @@ impl Jit {
             }
             self.region_ahead(at, None, cancel);
             for code in &lock(&self.versions[at.index()]).list {
-                for exit in &code.exits {
+                for exit in code.exits.iter() {
                     match *exit {
                         ExitKind::Ended => {}
                         ExitKind::Enter(block) => left.push(block),

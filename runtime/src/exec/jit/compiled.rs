@@ -22,19 +22,19 @@ use crate::vm::{self, FloatMode};
 pub struct Compiled {
     /// Dropped before the code.
     pub(super) announced: Announced,
-    pub(super) code: vm::Code,
+    pub(super) code: Arc<vm::Code>,
     /// Code offsets with guest addresses ([`RegionCode::pcs`]), if asked for.
-    pub(super) pcs: Vec<(u32, u32)>,
-    pub(super) traps: Vec<(u32, TrapSite)>,
-    pub(super) pures: Vec<&'static PureFn>,
-    pub(super) devices: Vec<DeviceSite>,
-    pub(super) tables: Vec<TablePointer>,
+    pub(super) pcs: Arc<[(u32, u32)]>,
+    pub(super) traps: Arc<[(u32, TrapSite)]>,
+    pub(super) pures: Arc<[&'static PureFn]>,
+    pub(super) devices: Arc<[DeviceSite]>,
+    pub(super) tables: Arc<[TablePointer]>,
     pub(super) table_names: Vec<&'static WordTable>,
     /// The values that it may return; for grid-row code, of each phase.
     pub(super) returns: Vec<Returns>,
     pub(super) mode: FloatMode,
-    pub(super) exits: Vec<ExitKind>,
-    pub(super) faults: Vec<RegionFault>,
+    pub(super) exits: Arc<[ExitKind]>,
+    pub(super) faults: Arc<[RegionFault]>,
     pub(super) assumptions: Vec<Assumption>,
     /// The lane patterns it was made for, if warps start at this region.
     pub(super) start: Option<StartShapes>,
@@ -48,6 +48,8 @@ pub struct Compiled {
     pub(super) waits: u32,
     /// Where its region starts.
     pub(super) at: Block,
+    /// If its code is that of a chain ([`super::chain`]): the link that it starts with.
+    pub(super) link: Option<u32>,
     /// Lanes of a warp.
     pub(super) lanes: usize,
     /// Which of the versions of its region this is.
@@ -135,6 +137,12 @@ impl Compiled {
         self.waits
     }
 
+    /// Whether it goes on from region to region by itself ([`super::chain`]).
+    #[inline]
+    pub fn is_chain(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Whether it assumes less than could be assumed of some warps that it fits.
     #[inline]
     pub fn assumes_little(&self) -> bool {
@@ -183,6 +191,7 @@ impl Compiled {
         context.pures = self.pures.as_ptr();
         context.devices = self.devices.as_ptr();
         context.tables = self.tables.as_ptr();
+        context.link = self.link.unwrap_or(0);
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
@@ -249,6 +258,7 @@ impl Compiled {
         context.pures = self.pures.as_ptr();
         context.devices = self.devices.as_ptr();
         context.tables = self.tables.as_ptr();
+        context.link = self.link.unwrap_or(0);
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
         unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode, ended) }

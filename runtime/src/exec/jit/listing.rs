@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpjit_backend::{BlockRow, RegionCode, RowSlot, SlotShape, Way};
+use warpjit_backend::{BlockRow, Options, RegionCode, RowSlot, SlotShape, Way};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
@@ -40,6 +40,21 @@ impl Jit {
     ) -> Box<CodeListing> {
         let assumed = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
         self.list(CodeKind::Region, vec![self.part(region, lanes)], assumed, made)
+    }
+
+    /// Regions that are joined, with what each assumes; it has no name yet.
+    pub(super) fn list_chain<'a>(
+        &self,
+        regions: impl Iterator<Item = (&'a Region, &'a [Assumption], &'a Options)>,
+        made: &mut RegionCode,
+    ) -> Box<CodeListing> {
+        let parts = regions.map(|(region, assumptions, options)| {
+            let lanes = if options.single { 1 } else { 4 * u32::from(options.groups) };
+            let mut part = self.part(region, lanes);
+            part.looked_at = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
+            part
+        });
+        self.list(CodeKind::Chain, parts.collect(), Vec::new(), made)
     }
 
     /// Code for rows of blocks; it has no name yet.

@@ -9,6 +9,7 @@ mod ahead;
 mod assumptions;
 mod background;
 mod block_class;
+mod chain;
 mod compact_slots;
 mod compiled;
 mod listing;
@@ -30,7 +31,7 @@ use warpjit_ir::meter::Spent;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, skip_empty};
 use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
@@ -43,8 +44,10 @@ use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, Error};
 
-use assumptions::StartShapes;
+use assumptions::{Assumption, StartShapes};
 pub use background::Ready;
+pub use chain::Chain;
+use chain::Chains;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
 use phases::Pieces;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
@@ -150,6 +153,8 @@ pub struct Jit {
     found: Mutex<Option<Pieces>>,
     facts: RowFacts,
     offsets: Vec<u32>,
+    /// Regions joined, and how often warps have gone from one to the next.
+    chains: Chains,
     /// Limits for compiling, and what has been used of them.
     budget: Budget,
     spent: Mutex<Spent>,
@@ -206,6 +211,7 @@ impl Jit {
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             covered: kernel.func.blocks.iter().map(|_| AtomicBool::new(false)).collect(),
             offsets,
+            chains: Chains::default(),
             budget,
             spent: Mutex::new(spent),
             compiling: Mutex::default(),
@@ -327,8 +333,13 @@ impl Jit {
     fn announce(&self, at: Block, code: &mut Compiled) -> Announced {
         let func = &self.kernel.func;
         let (kernel, pc) = (func.name.as_str(), func.block(at).pc);
-        let (rows, version) = (code.row.is_some(), code.number);
-        let region = debug::Region { kernel, pc, rows, version, code: &code.code, pcs: &code.pcs };
+        let kind = match (&code.row, code.link) {
+            (Some(_), _) => "rows",
+            (None, Some(_)) => "chain",
+            (None, None) => "",
+        };
+        let version = code.number;
+        let region = debug::Region { kernel, pc, kind, version, code: &code.code, pcs: &code.pcs };
         if let Some(listing) = code.listing.take() {
             lock(&self.listings).push(Arc::new(CodeListing { name: region.name(), ..*listing }));
         }
@@ -341,6 +352,9 @@ impl Jit {
         for versions in self.versions.iter().chain([&self.rows]) {
             let list = &lock(versions).list;
             index.0.extend(list.iter().map(|code| (code.code.start() as usize, code.clone())));
+        }
+        if let Some(chain) = self.chains.get() {
+            index.0.extend(chain.codes().map(|code| (code.code.start() as usize, code.clone())));
         }
         index.0.sort_by_key(|(start, _)| *start);
         index
@@ -367,8 +381,8 @@ impl Jit {
         meter: &Meter,
     ) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
-        let mut known = SlotFacts::none(kernel.func.slots.len());
-        let Some(mut region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
+        let known = SlotFacts::none(kernel.func.slots.len());
+        let Some(region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
         let groups = self.groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut assumptions = Vec::new();
@@ -378,21 +392,56 @@ impl Jit {
             let shapes = self.shapes(kernel, &region, frames, (chunk_lanes, at_start), meter)?;
             assumptions = shapes.list;
             start = at_start.then(|| StartShapes::new(shapes.looked_at, chunk_lanes, &assumptions));
-            for a in &assumptions {
-                match a.known.shape {
-                    Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),
-                    Shape::Ones => known.ones.insert(a.slot),
-                    _ => continue,
-                };
-            }
-            if let Some(better) = cut(kernel, at, &known, meter)? {
-                region = better;
-            }
+        }
+        let Some((region, options)) = self.ready_to_compile(region, &assumptions, cut, meter)? else {
+            return Ok(None);
+        };
+        meter.stage("generating its code")?;
+        let mut made =
+            backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
+        let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
+        let mut code = self.compiled(made, at)?;
+        self.cover(&region);
+        code.listing = listing;
+        (code.exits, code.faults) = (region.exits.into(), region.faults.into());
+        (code.assumptions, code.start) = (assumptions, start);
+        (code.written, code.steps) = (written_slots(&region.mask), region.steps);
+        code.waits = if region.may_wait { chunk_lanes } else { 0 };
+        Ok(Some(code))
+    }
+
+    /// The region at a block as the backend gets it, and how it is compiled: cut for what is assumed of slots, optimised. `region` is the
+    /// one for which nothing is assumed. `None` if code cannot access its memory.
+    fn ready_to_compile(
+        &self,
+        mut region: Region,
+        assumptions: &[Assumption],
+        cut: Cut,
+        meter: &Meter,
+    ) -> Result<Option<(Region, Options)>, Error> {
+        let groups = self.groups(&region);
+        let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
+        let mut known = SlotFacts::none(self.kernel.func.slots.len());
+        for a in assumptions {
+            match a.known.shape {
+                Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),
+                Shape::Ones => known.ones.insert(a.slot),
+                _ => continue,
+            };
+        }
+        if known != SlotFacts::none(self.kernel.func.slots.len())
+            && let Some(better) = cut(&self.kernel, region.entry, &known, meter)?
+        {
+            region = better;
         }
         if !self.locate_memory(&mut region) {
             return Ok(None);
         }
         self.generator.optimize(&mut region, meter)?;
+        if self.generator.joins_regions() && !self.is_single() && chunk_lanes < self.kernel.func.lanes {
+            skip_empty(&mut region.mask, meter)?;
+        }
         self.generator.specialize(&mut region, false);
         if self.is_single() {
             one_lane(&mut region.mask, meter)?;
@@ -408,23 +457,11 @@ impl Jit {
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.apart = vec![None; region.mask.slots.len()];
-        for a in &assumptions {
+        for a in assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);
             options.apart[a.slot.index()] = a.known.apart_in(chunk_lanes);
         }
-        meter.stage("generating its code")?;
-        let mut made =
-            backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
-        meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
-        let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
-        let mut code = self.compiled(made, at)?;
-        self.cover(&region);
-        code.listing = listing;
-        (code.exits, code.faults) = (region.exits, region.faults);
-        (code.assumptions, code.start) = (assumptions, start);
-        (code.written, code.steps) = (written_slots(&region.mask), region.steps);
-        code.waits = if region.may_wait { chunk_lanes } else { 0 };
-        Ok(Some(code))
+        Ok(Some((region, options)))
     }
 
     /// Adapts a region to the launch's global memory: replaces accesses through windows, and adds address translations.
@@ -448,11 +485,11 @@ impl Jit {
     fn compiled(&self, made: RegionCode, at: Block) -> Result<Compiled, Error> {
         Ok(Compiled {
             announced: Announced::default(),
-            pcs: made.pcs,
-            code: self.memory.add(&made.code)?,
-            traps: made.traps,
-            pures: made.pures,
-            devices: made.devices,
+            pcs: made.pcs.into(),
+            code: Arc::new(self.memory.add(&made.code)?),
+            traps: made.traps.into(),
+            pures: made.pures.into(),
+            devices: made.devices.into(),
             tables: made.tables.iter().map(|&table| table.into()).collect(),
             table_names: made.tables,
             returns: made.returns,
@@ -461,14 +498,15 @@ impl Jit {
                 FloatEnv::Default => FloatMode::Ieee,
             },
             row: None,
-            exits: Vec::new(),
-            faults: Vec::new(),
+            exits: Arc::new([]),
+            faults: Arc::new([]),
             assumptions: Vec::new(),
             start: None,
             written: SlotSet::empty(self.kernel.func.slots.len()),
             steps: 0,
             waits: 0,
             at,
+            link: None,
             lanes: self.kernel.func.lanes as usize,
             number: 0,
             listing: None,

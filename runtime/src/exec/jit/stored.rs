@@ -1,6 +1,7 @@
 //! Serialises compiled regions for the cache on disk, and reads them back with every field checked.
 
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use warpjit_backend::{
@@ -63,7 +64,8 @@ impl Jit {
         let mut digest = Digest::new();
         (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
         // Settings that do not change the code are left out.
-        Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
+        Variant { tier: Tier::Jit, hot_after: 0, join_after: None, perf: false, ..self.variant }
+            .hash(&mut digest);
         self.generator.hash_with(&self.target, &mut digest);
         self.kernel.func.hash(&mut digest);
         self.facts.hash(&mut digest);
@@ -98,17 +100,17 @@ impl Jit {
             };
             let made = Compiled {
                 announced: Announced::default(),
-                code,
-                pcs: stored.pcs,
-                traps: stored.traps,
-                pures: stored.pures,
-                devices: stored.devices,
+                code: Arc::new(code),
+                pcs: stored.pcs.into(),
+                traps: stored.traps.into(),
+                pures: stored.pures.into(),
+                devices: stored.devices.into(),
                 tables: stored.tables.iter().map(|&table| table.into()).collect(),
                 table_names: stored.tables,
                 returns: stored.returns,
                 mode: stored.mode,
-                exits: stored.exits,
-                faults: stored.faults,
+                exits: stored.exits.into(),
+                faults: stored.faults.into(),
                 assumptions: stored.assumptions,
                 start: stored.start,
                 written: stored.written,
@@ -117,6 +119,7 @@ impl Jit {
                 row: stored.row,
                 listing: None,
                 at: stored.at,
+                link: None,
                 lanes: self.kernel.func.lanes as usize,
                 number: 0,
             };
@@ -444,6 +447,7 @@ impl<'a> Stored<'a> {
             waits,
             row,
             at: _,
+            link: _,
             lanes: _,
             number: _,
             listing: _,
@@ -451,15 +455,15 @@ impl<'a> Stored<'a> {
         Stored {
             at,
             code: code.bytes(),
-            pcs: pcs.clone(),
-            traps: traps.clone(),
-            pures: pures.clone(),
-            devices: devices.clone(),
+            pcs: pcs.to_vec(),
+            traps: traps.to_vec(),
+            pures: pures.to_vec(),
+            devices: devices.to_vec(),
             tables: table_names.clone(),
             returns: returns.clone(),
             mode: *mode,
-            exits: exits.clone(),
-            faults: faults.clone(),
+            exits: exits.to_vec(),
+            faults: faults.to_vec(),
             assumptions: assumptions.clone(),
             start: start.clone(),
             written: written.clone(),

@@ -104,9 +104,9 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
         };
         let same = versions.list.iter().any(|code| {
             code.code.bytes() == region.code
-                && code.traps == region.traps
-                && code.exits == region.exits
-                && code.faults == region.faults
+                && *code.traps == *region.traps
+                && *code.exits == *region.exits
+                && *code.faults == *region.faults
                 && code.assumptions == region.assumptions
                 && code.written == region.written
                 && code.mode == region.mode

@@ -11,6 +11,7 @@ use warpjit_backend::LINE_BYTES;
 use warpjit_ir::interp::{self, Code};
 use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
+use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Function, Slot, Terminator};
 
 use super::compiler_threads::Background;
@@ -152,6 +153,12 @@ impl Tiers {
     /// The kernel as the interpreter runs it.
     pub fn code(&self) -> &Code {
         &self.code
+    }
+
+    /// Whether a barrier is behind an exit.
+    pub fn is_barrier(&self, exit: ExitKind) -> bool {
+        let func = &self.kernel.func;
+        matches!(exit, ExitKind::Terminator(block) if matches!(func.term(block), Terminator::Barrier { .. }))
     }
 
     /// The kernel, in SPMD form, as both tiers run it.

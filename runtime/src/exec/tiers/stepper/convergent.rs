@@ -4,10 +4,12 @@ use warpjit_ir::Block;
 use warpjit_ir::interp::{Flow, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 
+use super::stride::{passed, room_of_all};
 use super::{Hint, MOST_CREDIT, Stepper};
 use crate::exec::jit::{KnownShapes, RegionFlow};
 use crate::exec::memory::View;
 use crate::exec::path_cache::PathCache;
+use crate::exec::repeats::Repeats;
 use crate::exec::tiers::calls::{Patience, Poll};
 use crate::vm::Call;
 
@@ -77,13 +79,21 @@ impl Stepper<'_> {
         calls: &mut [Call],
         view: &mut View<'_>,
         patience: &dyn Patience,
+        repeats: &mut Repeats,
     ) -> Option<ExitKind> {
         let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
+        let given = room_of_all(repeats, calls.len());
+        self.context.chain_left = given;
         let entry = &self.entries[at.index()];
         let code = &entry.versions[place];
         self.ended = None;
         self.last_call = code.run_all(&mut self.context, calls, entry.expected, &mut self.ended);
+        if code.is_chain() {
+            let ran = given.wrapping_sub(self.context.chain_left).max(0) as u64 / (self.last_call as u64 + 1);
+            self.chain_ran = Some(ran);
+            passed(repeats, ran);
+        }
         let all = self.last_call + 1 == calls.len() && self.ended.is_none();
         if all && calls.last().is_some_and(|call| call.result == entry.expected) {
             return code.exit(entry.expected);
@@ -126,9 +136,20 @@ impl Stepper<'_> {
         self.finish(warp, outcome)
     }
 
-    /// Guest instructions that one run of the region at a block is counted as.
+    /// Guest instructions that each warp's run of the region at a block, the last that ran, is counted as.
     pub fn insts(&self, at: Block) -> u64 {
-        self.tiers.code.guest_insts(at).into()
+        self.chain_ran.unwrap_or_else(|| self.tiers.code.guest_insts(at).into())
+    }
+
+    /// Takes over a chain that has been made since warps ran last, and asks for one where it pays.
+    pub fn look_for_chain(&mut self) {
+        self.look_at_chains(0);
+    }
+
+    /// Notes that so many warps have gone from the region at a block to another one.
+    pub fn hop(&mut self, at: Block, place: usize, warps: usize) {
+        let is_chain = self.entries[at.index()].versions.get(place).is_some_and(|code| code.is_chain());
+        self.hops += if is_chain { 0 } else { warps as u64 };
     }
 
     /// Adds thread instructions of compiled code that no warp has counted.

@@ -202,6 +202,7 @@ impl Stepper<'_> {
     fn end(&mut self, warp: &mut Warp, flow: Option<RegionFlow>) -> Step {
         // Its back edges have been counted already.
         self.context.fuel = FUEL;
+        self.chain_ran = None;
         let flow = flow.and_then(|flow| self.finish(warp, flow));
         flow.map_or(Step::Stopped, Step::Flow)
     }

@@ -124,6 +124,15 @@ pub struct Stepper<'a> {
     long_calls: Vec<LongCall>,
     /// The paths that blocks take.
     path_cache: PathCache,
+    /// The chain that the entries have ([`Jit::new_chain`]), and how often warps have gone from one region to another since it was told.
+    ///
+    /// [`Jit::new_chain`]: crate::exec::jit::Jit::new_chain
+    chain: u32,
+    hops: u64,
+    /// So many are told at a time.
+    own_hops: u64,
+    /// Instructions that each warp ran in the last call, if that was a chain's.
+    chain_ran: Option<u64>,
     /// The last call that [`Stepper::run_convergent`] made; `ended` is its exception, if it had one.
     last_call: usize,
     ended: Option<Box<RawFault>>,
@@ -137,6 +146,7 @@ pub struct Kept {
     entries: Vec<Entry>,
     calls: Vec<Call>,
     path_cache: PathCache,
+    chain: u32,
 }
 
 // SAFETY: the context's pointers are only used by compiled code, which a `Stepper` enters after `Stepper::again` has set them; the
@@ -158,6 +168,7 @@ impl Kept {
             entries: vec![Entry::default(); tiers.kernel.func.blocks.len()],
             calls: Vec::new(),
             path_cache: PathCache::default(),
+            chain: 0,
         }
     }
 }
@@ -171,7 +182,7 @@ impl<'a> Stepper<'a> {
     /// Makes one from what another one has left, which was for the same tiers.
     pub fn again(kept: Kept, parts: StepperParts<'a>) -> Self {
         let StepperParts { tiers, plan, memory, background, cancel, watch } = parts;
-        let Kept { mut scratch, mut context, entries, calls, path_cache } = kept;
+        let Kept { mut scratch, mut context, entries, calls, path_cache, chain } = kept;
         scratch.max_steps = plan.max_steps;
         scratch.stats = watch.count.then(Box::default);
         scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
@@ -225,6 +236,10 @@ impl<'a> Stepper<'a> {
             calls,
             long_calls: Vec::new(),
             path_cache,
+            chain,
+            hops: 0,
+            own_hops: tiers.jit.as_ref().map_or(stride::OWN_HOPS, |jit| jit.hops_at_a_time(stride::OWN_HOPS)),
+            chain_ran: None,
             last_call: 0,
             ended: None,
         }
@@ -237,8 +252,8 @@ impl<'a> Stepper<'a> {
         let profile = self.scratch.profile.take();
         let counts = Counts { interp, threads, lanes, profile, ..Counts::default() };
         self.calls.clear();
-        let Stepper { scratch, context, entries, calls, path_cache, .. } = self;
-        (Kept { scratch, context, entries, calls, path_cache }, counts)
+        let Stepper { scratch, context, entries, calls, path_cache, chain, .. } = self;
+        (Kept { scratch, context, entries, calls, path_cache, chain }, counts)
     }
 
     /// What was counted.
@@ -282,6 +297,9 @@ impl<'a> Stepper<'a> {
         if let Some(begun) = midway.take() {
             return self.go_on(warp, begun, midway, patience);
         }
+        if until.is_some() {
+            self.look_at_chains(0);
+        }
         let Some(mut version) = self.choose(warp, hint) else {
             return Step::Flow(self.interpret(warp, view));
         };
@@ -292,13 +310,21 @@ impl<'a> Stepper<'a> {
         self.prepare(view, &mut poll);
         self.give_steps(warp, warp.steps);
         loop {
+            let given = self.give_chain(until.as_ref(), warp.steps);
             let code = &self.entries[warp.block.index()].versions[version];
+            let is_chain = code.is_chain();
             let result = code.enter(&mut self.context, warp);
+            let ran = self.take_chain_back(is_chain, given, 1);
+            if let (true, Some(until)) = (is_chain, &mut until) {
+                until.passed(ran);
+            }
+            let code = &self.entries[warp.block.index()].versions[version];
             let next = result.as_ref().ok().and_then(|&exit| self.onward(code, exit, warp));
             let Some(next) = next else {
                 let outcome = code.came_back(result, &mut self.context, &self.rights);
                 return self.finish(warp, outcome).map_or(Step::Stopped, Step::Flow);
             };
+            self.hops += u64::from(!is_chain);
             self.go_to(next, warp);
             let goes_on = |until: &mut Until<'_>| until.goes_on(warp.steps);
             match self.ready_at(next, warp).filter(|_| until.as_mut().is_some_and(goes_on)) {
@@ -346,6 +372,7 @@ impl<'a> Stepper<'a> {
     /// Points the context to a warp's memory.
     #[inline]
     fn prepare(&mut self, view: &mut View<'_>, poll: &mut Poll<'_>) {
+        self.chain_ran = None;
         let context = &mut *self.context;
         (context.shared_base, context.shared_bytes) = view.shared.raw();
         (context.local_base, context.local_bytes) = view.local.raw();
@@ -452,7 +479,8 @@ impl<'a> Stepper<'a> {
     /// Adds the instructions of a region to the warp's count: `steps` if the region counted them, else those of its
     /// first block plus, if no exact count is needed, its back edges.
     fn count(&self, at: Block, steps: Option<u64>, warp: &mut Warp) {
-        let executed = steps.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at)));
+        let executed = steps.or(self.chain_ran);
+        let executed = executed.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at)));
         warp.count(executed);
         if !self.counts {
             if steps.is_none() {

@@ -95,6 +95,6 @@ impl Stepper<'_> {
 
     /// Guest instructions that one warp of plain grid-row code is counted as.
     pub fn first_insts(&self) -> u64 {
-        self.insts(self.tiers.start.block)
+        self.tiers.code.guest_insts(self.tiers.start.block).into()
     }
 }

@@ -1,0 +1,348 @@
+//! Joins compiled regions to a *chain*: one function that goes from one region to the next by itself.
+//!
+//! Where regions are short, the driver between them takes longer than they do: it looks up the next region, checks its assumptions and
+//! enters it. So once warps have gone from region to region often enough, the versions that exist by then are compiled again, together
+//! ([`warpjit_backend::compile_chain`]). A warp enters the chain at any of them and leaves it where only the driver can go on (barriers,
+//! branches on which lanes disagree, blocks of the interpreter, regions that may wait), or when it has run for long enough. Between two
+//! regions its state is in its frame as it always is, so everything else stays as it was: the chain's versions stand for the
+//! single ones, with their numbers and assumptions.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use warpjit_backend::{self as backend, Link, LinkWay, Options, Passage, Shape, SlotShape};
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts};
+use warpjit_ir::{Block, Meter, Slot, Terminator};
+
+use super::{Compiled, Cut, Jit, lock, written_slots};
+use crate::exec::compiler_threads::Background;
+use crate::fork::{Mutex, Section};
+use crate::vm;
+use crate::{CancelToken, Error};
+
+/// What the driver takes between two regions, and what compiling a byte of code takes, in nanoseconds: a chain is made when the first
+/// have come to as much as the second.
+const HOP_NANOS: u64 = 200;
+const BYTE_NANOS: u64 = 500;
+/// A chain is made again, with what was compiled since, so many times at most. Each time needs twice as many hops.
+const MOST_CHAINS: u32 = 4;
+/// Most regions and instructions of a chain: the longest work that cannot be stopped.
+const MOST_LINKS: usize = 512;
+const MOST_INSTS: usize = 24_000;
+
+/// Regions joined to one function.
+#[derive(Debug)]
+pub struct Chain {
+    /// By block: for the versions of the region there, code that starts with it.
+    links: Vec<(Block, Arc<Compiled>)>,
+}
+
+impl Chain {
+    /// Code that starts with the regions at blocks, in their order and that of their versions.
+    pub fn links(&self) -> impl Iterator<Item = (Block, &Arc<Compiled>)> {
+        self.links.iter().map(|(at, code)| (*at, code))
+    }
+
+    /// The function, once.
+    pub(super) fn codes(&self) -> impl Iterator<Item = &Arc<Compiled>> {
+        self.links.iter().map(|(_, code)| code).take(1)
+    }
+}
+
+/// What a kernel has of chains.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    /// How often warps have gone from one region to another one by the driver.
+    hops: AtomicU64,
+    /// How many hops are worth a chain; 0 before that is known.
+    enough: AtomicU64,
+    /// How many have been made, or tried.
+    made: AtomicU32,
+    /// Changes with `chain`.
+    number: AtomicU32,
+    chain: Mutex<Option<Arc<Chain>>>,
+}
+
+impl Chains {
+    /// The chain, if there is one.
+    pub(super) fn get(&self) -> Option<Arc<Chain>> {
+        lock(&self.chain).clone()
+    }
+}
+
+/// A region that becomes a link.
+struct Part {
+    at: Block,
+    code: Arc<Compiled>,
+    region: Region,
+    options: Options,
+}
+
+impl Jit {
+    /// Whether regions may be joined.
+    fn may_join(&self) -> bool {
+        let counts = self.variant.count || self.variant.exact_steps || self.variant.bounded;
+        self.generator.joins_regions() && !counts && self.kernel.steps_slot().is_none()
+    }
+
+    /// How many hops are told at a time: `usual`, or each where the configuration says how many are enough.
+    pub fn hops_at_a_time(&self, usual: u64) -> u64 {
+        if self.variant.join_after.is_some() { 1 } else { usual }
+    }
+
+    /// Notes that warps have gone from one region to another one by the driver. Whether it pays to join them now.
+    pub fn hopped(&self, hops: u64) -> bool {
+        let chains = &self.chains;
+        let so_far = chains.hops.fetch_add(hops, Ordering::Relaxed).saturating_add(hops);
+        let made = chains.made.load(Ordering::Relaxed);
+        if made >= MOST_CHAINS {
+            return false;
+        }
+        let enough = match (chains.enough.load(Ordering::Relaxed), self.variant.join_after) {
+            (_, Some(enough)) => u64::from(enough) << made,
+            (0, None) => {
+                let bytes: usize =
+                    self.versions.iter().map(|versions| code_bytes(&lock(versions).list)).sum();
+                let enough = (bytes as u64).saturating_mul(BYTE_NANOS) / HOP_NANOS << made;
+                chains.enough.store(enough.max(1), Ordering::Relaxed);
+                enough
+            }
+            (enough, None) => enough,
+        };
+        so_far > enough
+    }
+
+    /// The chain, if it is another than the one with number `known`, which is changed then.
+    #[inline]
+    pub fn new_chain(&self, known: &mut u32) -> Option<Arc<Chain>> {
+        let number = self.chains.number.load(Ordering::Acquire);
+        if number == *known {
+            return None;
+        }
+        *known = number;
+        self.chains.get()
+    }
+
+    /// Joins the regions compiled so far: at once, or in the background.
+    pub fn join(self: &Arc<Self>, behind: Option<&Background>, cancel: Option<&CancelToken>) {
+        if !self.may_join() {
+            self.chains.made.store(MOST_CHAINS, Ordering::Relaxed);
+            return;
+        }
+        // Hops count from here.
+        self.chains.hops.store(0, Ordering::Relaxed);
+        match behind {
+            None => {
+                lock(&self.compiling).begin();
+                vm::on_stack_for_compiler(|| self.make_chain(cancel));
+                lock(&self.compiling).end();
+            }
+            Some(background) => {
+                let jit: Weak<Jit> = Arc::downgrade(self);
+                background.push(|| {
+                    Box::new(move || {
+                        let Some(jit) = jit.upgrade() else { return };
+                        // The process must not fork while this runs.
+                        let _section = Section::enter();
+                        let start = Instant::now();
+                        jit.make_chain(None);
+                        let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                        jit.behind.fetch_add(time, Ordering::Relaxed);
+                    })
+                });
+            }
+        }
+    }
+
+    fn make_chain(&self, cancel: Option<&CancelToken>) {
+        // Nobody else meanwhile, and not again if the generator panics.
+        let before = self.chains.made.swap(MOST_CHAINS, Ordering::Relaxed);
+        if before >= MOST_CHAINS {
+            return;
+        }
+        let entry = self.kernel.func.entry;
+        let made = self.metered(entry, cancel, |meter| self.compile_chain(meter));
+        self.chains.enough.store(0, Ordering::Relaxed);
+        match made {
+            Ok(Some(chain)) => {
+                *lock(&self.chains.chain) = Some(Arc::new(chain));
+                self.chains.number.fetch_add(1, Ordering::Release);
+                self.chains.made.store(before + 1, Ordering::Relaxed);
+            }
+            Err(Error::Cancelled) => self.chains.made.store(before, Ordering::Relaxed),
+            // The single regions serve.
+            Ok(None) | Err(_) => {}
+        }
+    }
+
+    /// Compiles a chain of all versions that may be in one.
+    fn compile_chain(&self, meter: &Meter) -> Result<Option<Chain>, Error> {
+        let parts = self.parts(meter)?;
+        if parts.len() < 2 {
+            return Ok(None);
+        }
+        let mut exits = vec![ExitKind::Ended];
+        let mut faults: Vec<RegionFault> = Vec::new();
+        let mut number = |exit: ExitKind| {
+            let known = exits.iter().position(|&known| known == exit);
+            known.unwrap_or_else(|| {
+                exits.push(exit);
+                exits.len() - 1
+            }) as u32
+        };
+        let mut links = Vec::with_capacity(parts.len());
+        for (place, part) in parts.iter().enumerate() {
+            let written = written_slots(&part.region.mask);
+            let passage = |to: Block| {
+                let to = parts.iter().position(|other| other.at == to)?;
+                let checks = checks_of(&parts[to].code);
+                let holds = |(slot, known): &(Slot, SlotShape)| {
+                    let assumed = |a: &super::Assumption| a.slot == *slot && a.known == *known;
+                    !written.contains(*slot) && part.code.assumptions.iter().any(assumed)
+                };
+                Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
+            };
+            let ways =
+                part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
+            let first_fault = faults.len() as u32;
+            faults.extend(part.region.faults.iter().copied());
+            links.push(Link {
+                func: &part.region.mask,
+                options: part.options.clone(),
+                insts: self.kernel.func.block(part.at).guest_insts,
+                ways,
+                first_fault,
+                checks: checks_of(&part.code),
+                otherwise: parts[place + 1..].first().filter(|next| next.at == part.at).map(|_| place + 1),
+                enter: number(ExitKind::Enter(part.at)),
+            });
+        }
+        if FAULT_EXIT as usize + faults.len() > i32::MAX as usize {
+            return Ok(None);
+        }
+        meter.stage("generating its code")?;
+        let options = parts[0].options.clone();
+        let mut made = backend::compile_chain(&links, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        meter.hold(made.code.len())?;
+        let listing = options.list.then(|| {
+            let parts = parts.iter().map(|part| (&part.region, &part.code.assumptions[..], &part.options));
+            self.list_chain(parts, &mut made)
+        });
+        let mut written = SlotSet::empty(self.kernel.func.slots.len());
+        for part in &parts {
+            written.union(&written_slots(&part.region.mask));
+        }
+        let mut first = self.compiled(made, self.kernel.func.entry)?;
+        (first.listing, first.link) = (listing, Some(0));
+        first.announced = self.announce(parts[0].at, &mut first);
+        let (exits, faults): (Arc<[ExitKind]>, Arc<[RegionFault]>) = (exits.into(), faults.into());
+        let mut announced = Some(std::mem::take(&mut first.announced));
+        let links = parts.iter().zip(0..).map(|(part, link)| {
+            let code = Compiled {
+                announced: announced.take().unwrap_or_default(),
+                code: first.code.clone(),
+                pcs: first.pcs.clone(),
+                traps: first.traps.clone(),
+                pures: first.pures.clone(),
+                devices: first.devices.clone(),
+                tables: first.tables.clone(),
+                table_names: Vec::new(),
+                returns: Vec::new(),
+                mode: first.mode,
+                exits: exits.clone(),
+                faults: faults.clone(),
+                assumptions: part.code.assumptions.clone(),
+                start: part.code.start.clone(),
+                row: None,
+                written: written.clone(),
+                steps: part.code.steps,
+                waits: 0,
+                at: part.at,
+                link: Some(link),
+                lanes: part.code.lanes,
+                number: part.code.number,
+                listing: None,
+            };
+            (part.at, Arc::new(code))
+        });
+        Ok(Some(Chain { links: links.collect() }))
+    }
+
+    /// The regions to join, by block and version, cut and optimised as they were compiled.
+    fn parts(&self, meter: &Meter) -> Result<Vec<Part>, Error> {
+        let (mut parts, mut insts) = (Vec::new(), 0);
+        for at in self.kernel.func.block_ids() {
+            let list = lock(&self.versions[at.index()]).list.clone();
+            for code in list {
+                if code.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
+                    continue;
+                }
+                let Some((region, options)) = self.again(&code, meter)? else { continue };
+                insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
+                if parts.len() == MOST_LINKS || insts > MOST_INSTS {
+                    return Ok(parts);
+                }
+                parts.push(Part { at, code, region, options });
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The region that a version was compiled from.
+    fn again(&self, code: &Compiled, meter: &Meter) -> Result<Option<(Region, Options)>, Error> {
+        let none = SlotFacts::none(self.kernel.func.slots.len());
+        let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
+        for cut in cuts {
+            let Some(region) = cut(&self.kernel, code.at, &none, meter)? else { continue };
+            let made = self.ready_to_compile(region, &code.assumptions, cut, meter)?;
+            if let Some((region, options)) = made
+                && *region.exits == *code.exits
+                && *region.faults == *code.faults
+                && !region.may_wait
+            {
+                return Ok(Some((region, options)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where an exit leads, by its number in the chain.
+    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkWay {
+        let ends = LinkWay { exit: number, next: None, taken: None, branches: false, any: false };
+        let block = match exit {
+            ExitKind::Ended => return ends,
+            ExitKind::Enter(block) => return LinkWay { next: passage(block), ..ends },
+            ExitKind::Terminator(block) => block,
+        };
+        let func = &self.kernel.func;
+        match func.term(block) {
+            Terminator::Jump(to) => LinkWay { next: passage(to.block), ..ends },
+            Terminator::Branch { cond, taken, next } => LinkWay {
+                next: passage(next.block),
+                taken: passage(taken.block),
+                branches: true,
+                any: func.ty(*cond).uniform,
+                ..ends
+            },
+            _ => ends,
+        }
+    }
+}
+
+/// What must hold of a warp's slots to enter code.
+fn checks_of(code: &Compiled) -> Vec<(Slot, SlotShape)> {
+    code.assumptions.iter().map(|a| (a.slot, a.known)).collect()
+}
+
+/// Whether a chain can check all that code assumes.
+fn can_be_checked(code: &Compiled) -> bool {
+    code.assumptions.iter().all(|a| a.known.apart.is_none() && !matches!(a.known.shape, Shape::Lines { .. }))
+}
+
+fn code_bytes(list: &[Arc<Compiled>]) -> usize {
+    list.iter().map(|code| code.code.len()).sum()
+}
