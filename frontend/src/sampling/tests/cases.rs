@@ -119,6 +119,10 @@ fn formats() -> Vec<Format> {
             formats.push(Format { bytes, packing: format::Packing::Bc { kind, signed, srgb } });
         }
     }
+    for (signed, srgb) in [(false, false), (true, true)] {
+        formats.push(Format { bytes: 16, packing: format::Packing::Bc { kind: 7, signed: false, srgb } });
+        formats.push(Format { bytes: 16, packing: format::Packing::Bc6 { signed } });
+    }
     formats
 }
 
