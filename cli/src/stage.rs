@@ -21,6 +21,7 @@ pub fn interface(launch: &StageLaunch) -> StageInterface {
         vertices: launch.vertices,
         invocations: launch.invocations,
         max_vertices: launch.max_vertices,
+        streams: launch.streams,
         inputs: launch.inputs.iter().map(input).collect(),
         outputs: launch.outputs.rows.iter().map(output).collect(),
         ..StageInterface::default()

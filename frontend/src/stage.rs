@@ -22,6 +22,9 @@ pub struct StageInterface {
     pub invocations: u32,
     /// Geometry: most vertices that a thread emits.
     pub max_vertices: u32,
+    /// Geometry: vertex streams. With 0 or 1, only the first stream's vertices count; with more, vertices of all streams have rows, in the
+    /// order in which they are emitted, and each row's flags say its stream.
+    pub streams: u32,
     /// Inputs.
     pub inputs: Vec<StageInput>,
     /// Outputs.
@@ -144,6 +147,12 @@ pub struct StageOutput {
     pub words: u32,
 }
 
+/// Vertex streams that geometry programs have, at most.
+pub const MOST_STREAMS: u32 = 4;
+
+/// Bit of a row's flags ([`StageLayout::cuts`]) from which on they have the number of the vertex's stream.
+pub const STREAM_SHIFT: u32 = 8;
+
 /// What the runtime tells a lane about its place, one word each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneWord {
@@ -203,7 +212,8 @@ pub struct StageLayout {
     pub alive: Option<u32>,
     /// Geometry: byte address (local) of the number of emitted vertices.
     pub emitted: Option<u32>,
-    /// Geometry: byte address (local) of a word for each emitted vertex, not 0 if the strip was cut behind it.
+    /// Geometry: byte address (local) of a word of flags for each emitted vertex: bit 0 is set if the strip was cut behind it, and with
+    /// several streams the number of the vertex's stream is in the bits from [`STREAM_SHIFT`] on.
     pub cuts: Option<u32>,
     /// Inputs that the program reads and the interface does not have, as byte addresses, for messages.
     pub missing: Vec<u32>,

@@ -137,7 +137,7 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
         }
         // Fragments of several primitives exchange the word of a pixel: what each finds is in the order of primitives with one thread only
         // (no GPU promises it).
-        if config.threads > 1 && case.name.starts_with("gcn-radv-graphics/writes/") {
+        if config.thread_count() > 1 && case.name.starts_with("gcn-radv-graphics/writes/") {
             continue;
         }
         let mut run = || -> anyhow::Result<Option<String>> {
@@ -160,7 +160,7 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
             let outcome = session.check(report)?;
             // Where warps race for a lock, how often they try is chance; where they race to exchange a word, only threads of the host race.
             let chance =
-                case.name.contains("lock") || config.threads > 1 && case.name.contains("radv/atomics");
+                case.name.contains("lock") || config.thread_count() > 1 && case.name.contains("radv/atomics");
             if way.engine.config().count && !chance && outcome.fault.is_none() {
                 let stats = &outcome.stats;
                 let counts = (stats.warp_instructions, stats.thread_instructions, stats.lane_slots);

@@ -1457,6 +1457,13 @@ warpjit_status warpjit_stage_set_primitive(struct warpjit_stage *stage,
                                            uint32_t max_vertices);
 
 /**
+ * Geometry: the number of vertex streams, at most 4. With 0 or 1, only vertices of the first stream count; with more, vertices of all
+ * streams have rows, and the flags of 'warpjit_batch_set_emitted' say which stream a row is of.
+ */
+warpjit_status warpjit_stage_set_streams(struct warpjit_stage *stage,
+                                         uint32_t streams);
+
+/**
  * Adds an input of so many consecutive words or registers. 'at': the address or number that goes with the place.
  */
 warpjit_status warpjit_stage_add_input(struct warpjit_stage *stage,
@@ -1597,7 +1604,7 @@ warpjit_status warpjit_batch_set_coverage(struct warpjit_batch *batch,
 
 /**
  * Geometry: 'counts' gets the number of vertices that each lane emitted; 'cuts', for each row, 1 if the strip was cut behind that vertex,
- * else 0. Both may be NULL: not wanted.
+ * else 0; with several streams, plus 256 times the vertex's stream. Both may be NULL: not wanted.
  */
 warpjit_status warpjit_batch_set_emitted(struct warpjit_batch *batch,
                                          uint32_t *counts,

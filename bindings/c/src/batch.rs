@@ -352,7 +352,7 @@ pub unsafe extern "C" fn warpjit_batch_set_coverage(
 }
 
 /// Geometry: `counts` gets the number of vertices that each lane emitted; `cuts`, for each row, 1 if the strip was cut behind that vertex,
-/// else 0. Both may be NULL: not wanted.
+/// else 0; with several streams, plus 256 times the vertex's stream. Both may be NULL: not wanted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_batch_set_emitted(
     batch: *mut warpjit_batch,

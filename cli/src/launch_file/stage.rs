@@ -2,7 +2,7 @@
 
 use warpjit_frontend::container::text::is_text_cubin;
 use warpjit_frontend::{Isa, Stage};
-use warpjit_runtime::stage::{Quad, Rect};
+use warpjit_runtime::stage::{MOST_STREAMS, Quad, Rect};
 
 use super::context::Context;
 use super::error::Result;
@@ -23,6 +23,8 @@ pub struct StageLaunch {
     pub invocations: u32,
     /// Geometry: most vertices that a thread emits.
     pub max_vertices: u32,
+    /// Geometry: vertex streams.
+    pub streams: u32,
     /// `[[input]]`.
     pub inputs: Vec<StageInput>,
     /// `[[output]]`.
@@ -41,7 +43,7 @@ pub enum StageWork {
 }
 
 /// Keys of `[launch]` that only graphics stages have.
-const KEYS: [&str; 5] = ["count", "vertices", "invocations", "points", "max_vertices"];
+const KEYS: [&str; 6] = ["count", "vertices", "invocations", "points", "max_vertices", "streams"];
 
 /// Complains about keys of graphics stages in a launch that is none.
 pub(super) fn refuse(t: &Table<'_>) -> Result<()> {
@@ -81,6 +83,12 @@ pub(super) fn read_stage(t: &Table<'_>, stage: Stage, program: &Program) -> Resu
     } else {
         number("invocations", stage == Stage::TessControl, 32, "the threads of a patch")?
     };
+    let streams = if stage == Stage::Geometry && program.isa != Isa::Tesla {
+        t.get("streams").map(|v| v.u32(1, MOST_STREAMS)).transpose()?
+    } else {
+        t.refuse(&["streams"], &format!("a {name} launch has none"))?;
+        None
+    };
     let (points, invocations) = (points.unwrap_or(1), invocations.unwrap_or(1));
     let work = if stage == Stage::Fragment {
         t.refuse(&["count"], "a fragment launch has [fragments] instead")?;
@@ -107,6 +115,7 @@ pub(super) fn read_stage(t: &Table<'_>, stage: Stage, program: &Program) -> Resu
         vertices: vertices.unwrap_or(0),
         invocations,
         max_vertices: max_vertices.unwrap_or(0),
+        streams: streams.unwrap_or(1),
         inputs: Vec::new(),
         outputs: StageOutputs::default(),
     })

@@ -8,9 +8,18 @@ use crate::envydis::support_section;
 const RUNS: &str = "\
 ## What runs
 
-All that programs of any stage use, but for these, which raise the fault `illegal` in a lane that gets to them: `suq`, `texcsaa` and
-`bar read`, of which no document says what they give; `rtt`, for trap handlers. What is of graphics (`interp`, attributes, `pixinfo`, `out`, `discard`) runs in
-programs of graphics stages only.
+All that programs of any stage use, but for these, which raise the fault `illegal` in a lane that gets to them. What they give cannot be
+known from any source:
+
+- `suq`: envytools has names for what it asks (rank, format, size of a sample, size, components, blocks), and nothing else. How many
+  registers a size takes, in which unit, and by which numbers formats and components are told is not said. No known program has it: Mesa's
+  driver reads the sizes of surfaces from constants that it writes.
+- `texcsaa`: only the encoding and the name (coverage sampling) are known. It would read how the coverage samples of a texture belong to
+  its colour samples; the bits of those texture formats are not known either. Mesa's compiler can encode it and never uses it.
+- `bar read`: no document says what it gives.
+- `rtt` is for trap handlers, which no launch has.
+
+What is of graphics (`interp`, attributes, `pixinfo`, `out`, `discard`) runs in programs of graphics stages only.
 
 Where the documents do not say, this is chosen:
 
@@ -24,7 +33,8 @@ Where the documents do not say, this is chosen:
 - Special registers that a launch does not define (performance counters, trap state, `launcharg`, `gridid`) are 0, and so is the upper word
   of the clock. All warps are on multiprocessor 0.
 - Graphics: handles of vertices are their numbers, `al2p` adds, `interp sc` is `mul`, pixels have one sample, `$ydir` is 1.0, discarded lanes
-  go on as helpers, and streams other than the first get nothing.
+  go on as helpers. Lanes that have exited keep their registers: derivatives and levels of detail count them. Vertices of streams that the
+  interface does not have are none; those of all streams have rows in the order in which they are emitted.
 - Textures: `texquery` of types gives the header's shape, the first component's type and the number of samples; queries of samplers
   give fields of the entry (filters, wrap modes and the border as they are, the ratio of anisotropy, levels of detail as floats), that of
   a sample's position Direct3D's standard places from the pixel's centre on. `lbiasa` and `lloda` are `lbias` and `llod`.

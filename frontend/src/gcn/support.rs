@@ -68,8 +68,9 @@ pub fn support_table() -> String {
             on to the last one. Texels, slices and levels outside read as 0 and are not written. 5_9_9_9 can be stored, as \
             OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. Anisotropic filters take \
             several probes along the longer change of the coordinates (docs/design.md, \"Textures\"); thresholds and biases of anisotropy \
-            have no effect. Images with several samples a texel are loaded and stored by sample, up to 1.2 in thin tiles; on 1.4, where \
-            no source says how samples lie, they are the highest bits of a block. `image_gather4h` gives one component of four texels side by \
+            have no effect. Images with several samples a texel are loaded and stored by sample, up to 1.2 in thin tiles; on 1.4 as \
+            the data equations of AMD's address library have them: samples are the highest bits of a block, of depths the lowest \
+            (no source says whether they turn pipes and banks: those of colours do not). `image_gather4h` gives one component of four texels side by \
             side, from the first texel of an `image_gather4` on, the `_pck` forms the bits of four or eight texels' elements; no \
             source says where the row begins. A sampler's `force_degamma` gives unorms of 8 bits, and block compression 1 to 3 and 7, \
             sRGB's curve. \

@@ -95,6 +95,8 @@ impl StateKey {
             Packing::Fields(fields) => {
                 fields.iter().any(|field| field.number == Number::Float && field.bits > 0)
             }
+            // There is a zero with a sign.
+            Packing::Bc6 { signed } => *signed,
             _ => false,
         };
         self.compare.is_none() && (float || self.has_border())

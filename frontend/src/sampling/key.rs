@@ -174,7 +174,7 @@ impl StateKey {
         let format = if sampler.srgb { view.format } else { view.format.without_srgb() };
         let known = match &format.packing {
             Packing::Fields(fields) => fields.iter().all(|field| decodes(field, format.bytes)),
-            Packing::SharedExponent | Packing::Bc { kind: 1..=5, .. } => true,
+            Packing::SharedExponent | Packing::Bc { kind: 1..=5 | 7, .. } | Packing::Bc6 { .. } => true,
             _ => false,
         };
         let in_range = |n: i32| n.unsigned_abs() <= 1 << 20;

@@ -21,6 +21,7 @@ mod emit;
 mod filter;
 mod key;
 mod lod;
+mod modes;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use super::data::{head, level};
 use super::emit::{Emit, NAN};
 use super::key::Outside;
 
-static INTENSITIES: WordTable = WordTable::new("texture.srgb", &SRGB8);
+pub(super) static INTENSITIES: WordTable = WordTable::new("texture.srgb", &SRGB8);
 
 /// What coordinates add to an address: outside of blocks, and inside. Of formats whose elements are 4 x 4 texels also the place in the
 /// element, column and row.
@@ -110,9 +110,14 @@ impl Emit<'_> {
         let at = self.b.umin(at.unwrap_or(zero), limit);
         let at = self.splat(at);
         let bytes = self.key.format.bytes;
-        if let Packing::Bc { kind, signed, srgb } = self.key.format.packing {
-            let place = offset.place.map(|part| part.unwrap_or(zero));
-            return self.block_texel(&Block { at, place, kind, signed, srgb }, wanted);
+        let place = offset.place.map(|part| part.unwrap_or(zero));
+        match self.key.format.packing {
+            Packing::Bc { kind: 7, srgb, .. } => return self.block7_texel(at, place, srgb, wanted),
+            Packing::Bc { kind, signed, srgb } => {
+                return self.block_texel(&Block { at, place, kind, signed, srgb }, wanted);
+            }
+            Packing::Bc6 { signed } => return self.block6_texel(at, place, signed, wanted),
+            _ => {}
         }
         let mut words = [None; 4];
         if bytes < 4 {
@@ -163,9 +168,11 @@ impl Emit<'_> {
                     self.int(0)
                 }
             }
-            Packing::Bc { .. } if words[component].is_some() => words[component].expect("is some"),
+            Packing::Bc { .. } | Packing::Bc6 { .. } if words[component].is_some() => {
+                words[component].expect("is some")
+            }
             _ if component == 3 => one(self, false),
-            Packing::Bc { .. } => self.int(0),
+            Packing::Bc { .. } | Packing::Bc6 { .. } => self.int(0),
             _ => {
                 let word = words[0].expect("always loaded");
                 let exponent = self.shr(word, 27);
@@ -255,7 +262,7 @@ impl Emit<'_> {
     }
 
     /// `n / 255`, the nearest float, as the sum of an exact product and a small one.
-    fn unorm8(&mut self, n: Value) -> Value {
+    pub(super) fn unorm8(&mut self, n: Value) -> Value {
         let (high, low) = unorm8_factors();
         let n = self.float_of(n);
         let (high, low) = (self.b.f32(high), self.b.f32(low));

@@ -8,11 +8,12 @@ use crate::envydis::support_section;
 const RUNS: &str = "\
 ## What runs
 
-All that programs of any stage use, but for `texcsaa`, of which nobody knows what it does: it raises the fault `illegal` in a lane that gets
-to it. Where the documents do not say, this is chosen:
+All that programs of any stage use, but for `texcsaa`, which raises the fault `illegal` in a lane that gets to it: only its encoding and
+its name (coverage sampling) are known, the bits of the textures that it reads are not, and no known compiler uses it. Where the documents do not say, this is chosen:
 
 - Geometry: a pointer into p[] is 4 times the number of its vertex, and words of a vertex are 0x20 bytes apart, as `$sr3` says.
-- Fragments: discarded lanes go on as helpers. Pixels have one sample, so `cent` changes nothing.
+- Fragments: discarded lanes go on as helpers. Lanes that have ended keep their registers: derivatives and levels of detail
+  count them. Pixels have one sample, so `cent` changes nothing.
 - `texprep cube` gives the place on a face from 0 to 1, and 6 times the layer plus the face.
 ";
 

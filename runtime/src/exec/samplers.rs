@@ -72,7 +72,8 @@ impl Sampler {
         let make =
             |options: &Options| vm::on_new_stack_for_compiler(|| backend::compile_region(&func, options));
         let made = match make(&options) {
-            Err(backend::Error::Refused(_)) => {
+            // That generator does not know the code, or its registers do not suffice for it.
+            Err(_) if options.eight_lanes => {
                 options.eight_lanes = false;
                 make(&options)
             }

@@ -124,9 +124,8 @@ impl StageRun {
             unsafe {
                 counts.add(left.lot.first + lane).write(count);
                 for row in 0..most {
-                    let is_cut =
-                        row < rows && layout.cuts.is_some_and(|cuts| number(cuts + 4 * row as u32) != 0);
-                    cuts.add(first + row).write(is_cut.into());
+                    let flags = layout.cuts.filter(|_| row < rows).map_or(0, |cuts| number(cuts + 4 * row as u32));
+                    cuts.add(first + row).write(flags);
                 }
             }
         }

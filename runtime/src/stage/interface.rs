@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{InputPlace, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
+use super::{InputPlace, MOST_STREAMS, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
 use crate::Error;
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::function::Imm;
@@ -94,6 +94,9 @@ impl StageProgram {
         }
         if interface.stage == Stage::Geometry && max_vertices == 0 {
             return Err(bad("a geometry program emits at least one vertex".into()));
+        }
+        if interface.streams > MOST_STREAMS {
+            return Err(bad(format!("there are {MOST_STREAMS} vertex streams at most")));
         }
         if interface.stage == Stage::TessControl {
             let most = u64::from(layout.patches_per_warp) * u64::from(invocations);

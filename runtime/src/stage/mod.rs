@@ -18,8 +18,8 @@ use std::marker::PhantomData;
 
 pub use warpjit_frontend::Stage;
 pub use warpjit_frontend::stage::{
-    ExportTarget, InputArea, InputPlace, LaneWord, OutputArea, OutputPlace, Per, StageInput, StageInterface,
-    StageLayout, StageOutput,
+    ExportTarget, InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per, StageInput, StageInterface,
+    STREAM_SHIFT, StageLayout, StageOutput,
 };
 
 pub use owned::{OwnedBatch, OwnedRows, OwnedWork};
@@ -203,7 +203,8 @@ impl<'a> RowsMut<'a> {
 pub struct Emitted<'a> {
     /// Number of vertices that each lane emitted.
     pub counts: &'a mut [u32],
-    /// For each row: 1 if the strip was cut behind that vertex, else 0.
+    /// For each row: bit 0 is set if the strip was cut behind that vertex. If the program has several streams
+    /// ([`StageInterface::streams`]), bits 8 and 9 are the number of the vertex's stream. The rest is 0.
     pub cuts: &'a mut [u32],
 }
 

@@ -439,6 +439,10 @@ impl ProgramHeader {
                 Stage::Geometry => self.max_output_vertices.clamp(1, MOST_VERTICES),
                 _ => 0,
             },
+            streams: match self.stage {
+                Stage::Geometry => u8::BITS - self.stream_mask.leading_zeros(),
+                _ => 0,
+            },
             inputs: inputs.collect(),
             outputs: outputs.collect(),
             ..StageInterface::default()

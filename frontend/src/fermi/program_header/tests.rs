@@ -146,6 +146,12 @@ fn geometry_program() {
     let interface = header.interface(Chip::Gf100, &Surroundings { vertices: 3, patch_words: 0 });
     assert_eq!((interface.vertices, interface.invocations, interface.max_vertices), (3, 1, 1));
     assert_eq!(interface.inputs[0].per, Per::Primitive);
+    // Streams of which the highest counts: none, the first, the first and the third.
+    for (mask, streams) in [(0, 0), (1, 1), (5, 3)] {
+        let of_streams = self::header(1, 4, &[(0, mask << 28), (4, 0xff000), (5, 0xf1 << 24)]);
+        let interface = of_streams.interface(Chip::Gf100, &Surroundings { vertices: 3, patch_words: 0 });
+        assert_eq!(interface.streams, streams);
+    }
 }
 
 #[test]

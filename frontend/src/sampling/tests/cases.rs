@@ -119,6 +119,10 @@ fn formats() -> Vec<Format> {
             formats.push(Format { bytes, packing: format::Packing::Bc { kind, signed, srgb } });
         }
     }
+    for (signed, srgb) in [(false, false), (true, true)] {
+        formats.push(Format { bytes: 16, packing: format::Packing::Bc { kind: 7, signed: false, srgb } });
+        formats.push(Format { bytes: 16, packing: format::Packing::Bc6 { signed } });
+    }
     formats
 }
 
@@ -270,6 +274,13 @@ impl Case {
         let data = generated.data();
         let mut image = Image { address: data.address(), bytes: vec![0; data.bytes() as usize] };
         image.bytes.fill_with(|| random.next() as u8);
+        if let format::Packing::Bc { kind: 7, .. } = view.format.packing {
+            // Each mode is as frequent as no mode.
+            for block in image.bytes.chunks_mut(16) {
+                let mode = random.below(9) as u32;
+                block[0] = (u32::from(block[0]) << (mode + 1) | 1 << mode) as u8;
+            }
+        }
         let fetch = request.action == Action::Fetch;
         let texels = !view.normalized || sampler.unnormalized;
         let mailboxes = (0..lanes).map(|_| mailbox(random, &view, fetch, texels)).collect();

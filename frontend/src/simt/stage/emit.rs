@@ -5,7 +5,7 @@ use warpjit_ir::{Block, Imm, IntCC, LeaveKind, MemAccess, Opcode, Scalar, Space,
 use super::plan::Input;
 use super::{InputSpace, LANES, Plan};
 use crate::simt::Emitter;
-use crate::stage::LaneWord;
+use crate::stage::{LaneWord, STREAM_SHIFT};
 use warpjit_ir::Builtin;
 
 /// A byte address in an attribute space.
@@ -269,8 +269,8 @@ impl<O> Emitter<'_, O> {
         Some(self.b.icmp(IntCC::Ne, word, none))
     }
 
-    /// The vertex being made becomes the next row, and its words zero.
-    pub(crate) fn emit_vertex(&mut self, plan: &Plan) {
+    /// The vertex being made becomes the next row, and its words zero. `stream`: the number of its stream.
+    pub(crate) fn emit_vertex(&mut self, plan: &Plan, stream: Option<Value>) {
         let Some(rows) = plan.rows else { return };
         let count = self.lane_memory(rows.emitted);
         let most = self.b.i32(plan.interface.max_vertices);
@@ -292,21 +292,38 @@ impl<O> Emitter<'_, O> {
             let one = e.b.i32(1);
             let next = e.b.iadd(count, one);
             e.set_lane_memory(rows.emitted, next);
+            if let (Some(latest), Some(stream)) = (rows.latest, stream) {
+                let guard = e.guard;
+                let own = e.shl_const(stream, 2);
+                e.b.store(word(latest), own, next, guard);
+                let flags = e.shl_const(stream, STREAM_SHIFT);
+                let place = e.shl_const(count, 2);
+                e.b.store(word(rows.cuts), place, flags, guard);
+            }
         });
     }
 
-    /// The strip ends behind the vertex emitted last.
-    pub(crate) fn cut_strip(&mut self, plan: &Plan) {
+    /// The strip of a stream ends behind its vertex emitted last.
+    pub(crate) fn cut_strip(&mut self, plan: &Plan, stream: Option<Value>) {
         let Some(rows) = plan.rows else { return };
-        let count = self.lane_memory(rows.emitted);
+        let mut flags = self.b.i32(1);
+        let number = match (rows.latest, stream) {
+            (Some(latest), Some(stream)) => {
+                let own = self.shl_const(stream, 2);
+                let number = self.shl_const(stream, STREAM_SHIFT);
+                flags = self.b.ior(flags, number);
+                self.b.load(word(latest), own, None)
+            }
+            _ => self.lane_memory(rows.emitted),
+        };
         let none = self.b.i32(0);
-        let any = self.b.icmp(IntCC::Ne, count, none);
-        let place = self.shl_const(count, 2);
-        let (four, set) = (self.b.i32(4), self.b.i32(u32::MAX));
+        let any = self.b.icmp(IntCC::Ne, number, none);
+        let place = self.shl_const(number, 2);
+        let four = self.b.i32(4);
         let place = self.b.isub(place, four);
         self.under(any, |e| {
             let guard = e.guard;
-            e.b.store(word(rows.cuts), place, set, guard);
+            e.b.store(word(rows.cuts), place, flags, guard);
         });
     }
 

@@ -6,7 +6,7 @@ use super::{InputSpace, LANES};
 use crate::error::LoadError;
 use crate::isa::Stage;
 use crate::stage::{
-    InputArea, InputPlace, LaneWord, OutputArea, OutputPlace, Per, StageInterface, StageLayout,
+    InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per, StageInterface, StageLayout,
 };
 
 /// What a program uses of its stage.
@@ -85,6 +85,8 @@ pub(super) struct Rows {
     pub(super) stride: u32,
     pub(super) emitted: u32,
     pub(super) cuts: u32,
+    /// With several streams, a word for each: the number of its vertex emitted last, from 1 on.
+    pub(super) latest: Option<u32>,
 }
 
 /// A range of words of outputs in shared memory.
@@ -261,6 +263,8 @@ impl Plan {
         }
         let emitted = self.take(1);
         let cuts = self.take(most);
+        let streams = self.interface.streams;
+        let latest = (streams > 1).then(|| self.take(streams));
         let start = self.take(most * stride / 4);
         for at in places {
             let start = start + at;
@@ -269,7 +273,7 @@ impl Plan {
         }
         self.layout.emitted = Some(emitted);
         self.layout.cuts = Some(cuts);
-        self.rows = Some(Rows { start, stride, emitted, cuts });
+        self.rows = Some(Rows { start, stride, emitted, cuts, latest });
         Ok(())
     }
 
@@ -326,7 +330,10 @@ const EMPTY: InputArea = InputArea { start: 0, word_stride: 4, vertex_stride: 0 
 
 /// Refuses sizes that no stage has.
 fn check(interface: &StageInterface) -> Result<(), LoadError> {
-    let &StageInterface { vertices, invocations, .. } = interface;
+    let &StageInterface { vertices, invocations, streams, .. } = interface;
+    if streams > MOST_STREAMS {
+        return Err(LoadError::Program(format!("there are {MOST_STREAMS} vertex streams at most, not {streams}")));
+    }
     if vertices > LANES || invocations > LANES {
         return Err(LoadError::Program(format!(
             "{vertices} vertices and {invocations} threads are too many: there can be {LANES} of each"

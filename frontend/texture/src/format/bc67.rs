@@ -25,7 +25,7 @@ impl Bits {
 }
 
 /// Which of a block's subsets a texel is in.
-fn subset(subsets: u32, pattern: usize, texel: u32) -> usize {
+pub(super) fn subset(subsets: u32, pattern: usize, texel: u32) -> usize {
     let n = pattern & 63;
     match subsets {
         2 => usize::from(tables::TWO[n] >> texel & 1),
@@ -45,14 +45,20 @@ fn is_anchor(subsets: u32, pattern: usize, texel: u32) -> bool {
         }
 }
 
+/// How many texels before a texel have an index that lacks its highest bit, and whether its own does.
+pub(super) fn index_place(subsets: u32, pattern: usize, texel: u32) -> (u32, bool) {
+    let left_out = (0..texel).filter(|&before| is_anchor(subsets, pattern, before)).count() as u32;
+    (left_out, is_anchor(subsets, pattern, texel))
+}
+
 /// The index of a texel: of so many bits each, from bit `at` on.
 fn index(block: u128, at: u32, bits: u32, subsets: u32, pattern: usize, texel: u32) -> usize {
-    let left_out = (0..texel).filter(|&before| is_anchor(subsets, pattern, before)).count() as u32;
-    let own = bits - u32::from(is_anchor(subsets, pattern, texel));
+    let (left_out, is_anchor) = index_place(subsets, pattern, texel);
+    let own = bits - u32::from(is_anchor);
     Bits { block, at: at + bits * texel - left_out }.take(own) as usize
 }
 
-fn weight(bits: u32, index: usize) -> i32 {
+pub(super) fn weight(bits: u32, index: usize) -> i32 {
     let weights: &[u8] = match bits {
         2 => &[0, 21, 43, 64],
         3 => &[0, 9, 18, 27, 37, 46, 55, 64],
@@ -66,21 +72,21 @@ fn between(a: i32, b: i32, weight: i32) -> i32 {
 }
 
 /// A mode of block compression 7.
-struct Mode7 {
-    subsets: u32,
+pub(super) struct Mode7 {
+    pub(super) subsets: u32,
     /// Bits of the pattern's number, of the rotation, of the choice between the two sets of indices.
-    pattern: u32,
-    rotation: u32,
-    choice: u32,
+    pub(super) pattern: u32,
+    pub(super) rotation: u32,
+    pub(super) choice: u32,
     /// Bits of an end point's colours and alpha.
-    colour: u32,
-    alpha: u32,
+    pub(super) colour: u32,
+    pub(super) alpha: u32,
     /// Lowest bits that the components of an end point, or of both end points of a subset, have in common.
-    own_low_bit: bool,
-    common_low_bit: bool,
+    pub(super) own_low_bit: bool,
+    pub(super) common_low_bit: bool,
     /// Bits of an index, and of one of a second set.
-    index: u32,
-    second_index: u32,
+    pub(super) index: u32,
+    pub(super) second_index: u32,
 }
 
 #[rustfmt::skip]
@@ -89,7 +95,7 @@ const fn mode7(n: [u32; 10]) -> Mode7 {
     Mode7 { subsets, pattern, rotation, choice, colour, alpha, own_low_bit: own != 0, common_low_bit: common != 0, index, second_index }
 }
 
-const MODES7: [Mode7; 8] = [
+pub(super) const MODES7: [Mode7; 8] = [
     mode7([3, 4, 0, 0, 4, 0, 1, 0, 3, 0]),
     mode7([2, 6, 0, 0, 6, 0, 0, 1, 3, 0]),
     mode7([3, 6, 0, 0, 5, 0, 0, 0, 2, 0]),
@@ -153,15 +159,15 @@ pub(super) fn decode7(element: &[u8; 16], srgb: bool, texel: u32) -> Texel {
 }
 
 /// A mode of block compression 6.
-struct Mode6 {
+pub(super) struct Mode6 {
     /// Bits of the first end point's components, and of the others' red, green and blue.
-    first: u32,
-    others: [u32; 3],
+    pub(super) first: u32,
+    pub(super) others: [u32; 3],
     /// Whether the others are differences from the first.
-    differences: bool,
-    subsets: u32,
+    pub(super) differences: bool,
+    pub(super) subsets: u32,
     /// Pieces of end points in the order of the block's bits: component, end point, lowest bit, bits, whether the highest comes first.
-    pieces: Vec<(usize, usize, u32, u32, bool)>,
+    pub(super) pieces: Vec<(usize, usize, u32, u32, bool)>,
 }
 
 /// The pieces of a mode by their names in the definition: `ry3:0` are bits 0 to 3 of red of the third end point (w, x, y, z), with the
@@ -180,7 +186,7 @@ fn pieces(names: &str) -> Vec<(usize, usize, u32, u32, bool)> {
 }
 
 /// By the number in the lowest two or five bits.
-static MODES6: LazyLock<Vec<(u32, Mode6)>> = LazyLock::new(|| {
+pub(super) static MODES6: LazyLock<Vec<(u32, Mode6)>> = LazyLock::new(|| {
     let mode = |&(code, first, others, differences, names): &tables::Mode6| {
         let subsets = if code & 3 == 3 { 1 } else { 2 };
         (code, Mode6 { first, others, differences, subsets, pieces: pieces(names) })

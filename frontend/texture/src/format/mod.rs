@@ -3,6 +3,7 @@
 mod bc;
 mod bc67;
 mod bc67_tables;
+pub mod bc67_words;
 mod codes;
 mod convert;
 mod fields;

@@ -172,6 +172,35 @@ fn sources(kind: Swizzle, thick: bool, bytes: u32) -> [Option<Source>; 40] {
     sources
 }
 
+/// The same where texels have `samples` bits of samples: those of depths are the lowest bits, and x goes first up to as many bits more; those
+/// of colours are the highest bits of the block. Both are as in the data equations of AMD's address library.
+fn with_samples(
+    of_pixels: [Option<Source>; 40],
+    kind: Swizzle,
+    bytes: u32,
+    samples: u32,
+) -> [Option<Source>; 40] {
+    let mut sources = of_pixels;
+    let first = match kind.order {
+        Order::Depth => {
+            let (start, turn) = (bytes + samples, 6 + samples);
+            let mut next = [0; 2];
+            for place in start..40 {
+                let y = if place < turn { (place - start) % 2 != 0 } else { (place - turn).is_multiple_of(2) };
+                let axis = usize::from(y);
+                sources[place as usize] = Some((axis, next[axis]));
+                next[axis] += 1;
+            }
+            bytes
+        }
+        _ => kind.block - samples,
+    };
+    for number in 0..samples {
+        sources[(first + number) as usize] = Some((SAMPLE, number));
+    }
+    sources
+}
+
 /// Log2 of a block's elements along x, y, z.
 fn block_size(block: u32, thick: bool, bytes: u32) -> [u32; 3] {
     if !thick {
@@ -242,29 +271,13 @@ impl Surface {
         // In three dimensions "display" means thin blocks, in the standard order.
         let order = if solid && kind.order == Order::Display { Order::Standard } else { kind.order };
         let kind = Swizzle { order, ..kind };
-        let mut sources = sources(kind, thick, bytes);
-        let mut size = block_size(kind.block, thick, bytes);
-        // Samples are the highest bits of a block, which has so many elements fewer: first half as many columns, then half as many rows, and so
-        // on. (Of depths, documents have them at the lowest bits; the sizes of blocks are the same.)
+        let of_pixels = sources(kind, thick, bytes);
         let samples = self.samples.clamp(1, 16).ilog2().min(kind.block - bytes);
-        if samples > 0 {
-            let mut gone = [samples.div_ceil(2), samples / 2, 0, 0];
-            let block = kind.block as usize;
-            let mut kept: Vec<Option<Source>> = Vec::with_capacity(block);
-            for source in sources[..block].iter().rev() {
-                match source {
-                    Some((axis, _)) if gone[*axis] > 0 => {
-                        gone[*axis] -= 1;
-                        size[*axis] -= 1;
-                    }
-                    kept_one => kept.push(*kept_one),
-                }
-            }
-            kept.reverse();
-            kept.extend((0..samples).map(|number| Some((SAMPLE, number))));
-            kept.truncate(block);
-            sources[..kept.len()].copy_from_slice(&kept);
-        }
+        let sources = if samples > 0 { with_samples(of_pixels, kind, bytes, samples) } else { of_pixels };
+        let mut size = block_size(kind.block, thick, bytes);
+        // So many elements fewer: first half as many columns, then half as many rows, and so on.
+        size[0] -= samples.div_ceil(2).min(size[0]);
+        size[1] -= (samples / 2).min(size[1]);
         let chain = self.chain(image, level, kind, thick, size);
 
         let mut bits = [[0u32; 16]; 4];
@@ -279,6 +292,8 @@ impl Surface {
             change(sources[place as usize], 1 << place);
         }
         let mut of_address = 0;
+        // Samples of colours turn nothing.
+        let turning = if kind.order == Order::Depth { sources } else { of_pixels };
         if kind.xor {
             let room = kind.block - 8;
             let pipes = room.min(self.log2(0, 5, 3) + self.log2(19, 3, 2));
@@ -293,13 +308,13 @@ impl Surface {
                         };
                         // Without the slice nothing above the block counts.
                         if kind.of_slice || source < kind.block {
-                            change(sources[source as usize], 1 << (first + n));
+                            change(turning[source as usize], 1 << (first + n));
                         }
                     }
                 }
             }
             // Slices of thin blocks change pipe and bank, their lowest bit the highest of these.
-            if kind.of_slice && !thick {
+            if kind.of_slice && !thick && samples == 0 {
                 (0..pipes).for_each(|n| change(Some((2, n)), 1 << (8 + pipes - 1 - n)));
                 (0..banks).for_each(|n| change(Some((2, pipes + n)), 1 << (8 + pipes + banks - 1 - n)));
             }
@@ -453,6 +468,28 @@ mod tests {
         assert_eq!(place(25, 64, 0, 0), 1 << 15 | 1 << 8);
         assert_eq!(place(25, 0, 32, 0), 1 << 12 | 1 << 11);
         assert_eq!(place(25, 0, 0, 1), 0x1_0000 | 1 << 11);
+    }
+
+    /// Bits of samples, as the address library's data equations have them.
+    #[test]
+    fn samples_lie_where_the_address_library_has_them() {
+        let place = |swizzle, samples, sample, x, y, layer| {
+            let surface = Surface { samples, sample, ..surface(swizzle, 256, 1) };
+            view(Kind::D2Array, [256, 256, 1], 4, 1, 2, Layout::Gfx9(surface)).element_address(0, x, y, 0, layer)
+        };
+        // Depth, four samples: two bits above those of bytes, then x0 y0 x1 y1, and from bit 8 on y2 x2 y3 x3 ...
+        let of_depth = [(1, 0, 0), (2, 0, 0), (0, 1, 0), (0, 0, 1), (0, 2, 0), (0, 0, 2), (0, 0, 4), (0, 4, 0)];
+        let bits = of_depth.map(|(sample, x, y)| place(8, 4, sample, x, y, 0));
+        assert_eq!(bits, [4, 8, 16, 32, 64, 128, 256, 512]);
+        // Blocks of 64 x 64 then: half of 128 x 128 along x, and along y.
+        assert_eq!([place(8, 4, 0, 64, 0, 0), place(8, 4, 0, 0, 64, 0)], [0x1_0000, 0x4_0000]);
+        // Colours, standard, two samples: the highest bit of a block of 64 x 128.
+        assert_eq!([place(9, 2, 1, 0, 0, 0), place(9, 2, 0, 64, 0, 0)], [1 << 15, 0x1_0000]);
+        assert_eq!([place(9, 8, 1, 0, 0, 0), place(9, 8, 4, 0, 0, 0)], [1 << 13, 1 << 15]);
+        // Pipes are turned by bits of pixels as if there were no samples: bit 8 by x6, which is above the block; not by samples or slices.
+        assert_eq!(place(25, 2, 0, 64, 0, 0), 0x1_0000 | 1 << 8);
+        assert_eq!(place(25, 2, 1, 0, 0, 0), 1 << 15);
+        assert_eq!(place(25, 2, 0, 0, 0, 1), 0x1_0000 * 4 * 2);
     }
 
     /// Elements of all samples have places of their own, in as much room as so many times the elements take.

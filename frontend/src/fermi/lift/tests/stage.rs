@@ -67,6 +67,28 @@ fn vertices_beyond_the_most_are_dropped() {
 }
 
 #[test]
+fn streams_have_strips_of_their_own() {
+    // Vertices of streams 0, 2, 3 (which the interface does not have), 1 and 2; each has its number. Strips are cut of stream 2 behind its
+    // first vertex, when a vertex of none has followed, of stream 0 behind later vertices of others, and of stream 1 together with its
+    // vertex.
+    let text = "mov b32 $r1 0x1\nmov b32 $r2 0x2\nst b32 a[0x70] $r1 0x0 unk39\nout emit $r3 $r3 0x0\n\
+        out restart $r3 $r3 0x1\nadd b32 $r1 $r1 0x1\nst b32 a[0x70] $r1 0x0 unk39\nout emit $r3 $r3 $r2\n\
+        out restart $r3 $r3 $r2\nadd b32 $r1 $r1 0x1\nst b32 a[0x70] $r1 0x0 unk39\nout emit $r3 $r3 0x3\n\
+        out restart $r3 $r3 0x3\nout emit restart $r3 $r3 0x1\nout restart $r3 $r3 0x0\nout emit $r3 $r3 0x2\nexit\n";
+    let mut interface = interface(Stage::Geometry, &[], &[(OutputPlace::Address(0x70), 1)]);
+    (interface.streams, interface.max_vertices) = (3, 5);
+    let (outcome, memory, layout) = run(text, &interface, nothing);
+    outcome.unwrap();
+    let rows = layout.outputs[0];
+    let row = |n: u32| memory.word(5, rows.start + n * rows.row_stride);
+    assert_eq!(memory.word(5, layout.emitted.unwrap()), 4);
+    // A vertex of a stream that is not there is none, so that its word stays for the next one.
+    assert_eq!([row(0), row(1), row(2), row(3)], [1, 2, 3, 0]);
+    let flags = [0, 4, 8, 12, 16].map(|at| memory.word(5, layout.cuts.unwrap() + at));
+    assert_eq!(flags, [1, 0x201, 0x101, 0x200, 0]);
+}
+
+#[test]
 fn patches_share_outputs() {
     // Each thread reads what the next one of its patch has written, and all write one word of the patch.
     let text = "mov b32 $r0 $invoc\nst b32 a[0x90] $r0 0x0 unk39\nbar sync 0x0 0x0\nmov b32 $r1 $laneid\n\

@@ -211,19 +211,19 @@ fn pixel_information(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     e.set_pred(inst.pdst, covered);
 }
 
-/// `out`: of the first stream only.
+/// `out`: of the streams that the interface has.
 fn emit_vertex(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let address = e.src(inst, 0);
     let stream = e.src(inst, 1);
-    let none = e.b.i32(0);
-    let first = e.b.icmp(IntCC::Eq, stream, none);
+    let streams = e.b.i32(plan.interface.streams.max(1));
+    let counts = e.b.icmp(IntCC::Ult, stream, streams);
     let [emits, cuts] = [Emission::Emit, Emission::Restart].map(|what| inst.mods.has(what));
-    e.under(first, |e| {
+    e.under(counts, |e| {
         if emits {
-            e.emit_vertex(plan);
+            e.emit_vertex(plan, Some(stream));
         }
         if cuts {
-            e.cut_strip(plan);
+            e.cut_strip(plan, Some(stream));
         }
     });
     e.write(inst, address);

@@ -65,6 +65,8 @@ pub(in crate::gcn::lift) struct Counters {
     pub(in crate::gcn::lift) emitted: u32,
     pub(in crate::gcn::lift) cuts: u32,
     pub(in crate::gcn::lift) most: u32,
+    /// With several streams, how many there are, and a word for each: the number of its vertex emitted last, from 1 on.
+    pub(in crate::gcn::lift) streams: Option<(u32, u32)>,
 }
 
 /// Refuses an interface that a GCN program cannot have.
@@ -158,7 +160,10 @@ impl Places {
         }
         if interface.stage == Stage::Geometry {
             let most = interface.max_vertices;
-            places.geometry = Some(Counters { emitted: places.take(1), cuts: places.take(most), most });
+            let (emitted, cuts) = (places.take(1), places.take(most));
+            let count = interface.streams;
+            let streams = (count > 1).then(|| (count, places.take(count)));
+            places.geometry = Some(Counters { emitted, cuts, most, streams });
         }
         places.layout.alive = places.alive;
         places.layout.emitted = places.geometry.map(|counters| counters.emitted);

@@ -229,6 +229,39 @@ fn geometry_counts() {
     }
 }
 
+/// Two streams: each has strips of its own, vertices of both have flags in the order in which they are emitted.
+#[test]
+fn geometry_counts_by_streams() {
+    let interface = StageInterface {
+        stage: Stage::Geometry,
+        vertices: 1,
+        invocations: 1,
+        max_vertices: 4,
+        streams: 2,
+        inputs: vec![input(InputPlace::Register(0), 1, Per::Vertex)],
+        outputs: Vec::new(),
+        ..StageInterface::default()
+    };
+    let text = "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 1)\n v_cmp_gt_u32 vcc, 4, v0\n s_mov_b64 s[0:1], exec\n \
+                s_and_b64 exec, exec, vcc\n s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)\n s_mov_b64 exec, s[0:1]\n \
+                s_sendmsg sendmsg(MSG_GS, GS_OP_CUT, 0)\n s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 2)\n \
+                s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT_CUT, 1)\n s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)\n s_endpgm";
+    let mut wave = Wave::new(Generation::Gfx8, &interface, text);
+    wave.lane_word(LaneWord::Present, |lane| if lane < 8 { u32::MAX } else { 0 });
+    wave.input(0, 0, |lane| lane as u32);
+    wave.run(&[]);
+    let (emitted, cuts) = (wave.layout.emitted.unwrap(), wave.layout.cuts.unwrap());
+    for lane in 0..10 {
+        let flags = [0, 1, 2, 3].map(|n| wave.word(cuts + 4 * n)[lane]);
+        let want = match lane {
+            0..4 => (3, [0x100, 1, 0x101, 0]),
+            4..8 => (2, [0x100, 0x101, 0, 0]),
+            _ => (0, [0; 4]),
+        };
+        assert_eq!((wave.word(emitted)[lane], flags), want, "{lane}");
+    }
+}
+
 #[test]
 fn interfaces_that_cannot_be() {
     let refused = |inputs, outputs| check_stage(&fragment(inputs, outputs), 24).unwrap_err();

@@ -74,8 +74,8 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             }
         }
         Op::Interp => interpolate(e, inst, plan),
-        Op::Emit => e.emit_vertex(plan),
-        Op::Restart => e.cut_strip(plan),
+        Op::Emit => e.emit_vertex(plan, None),
+        Op::Restart => e.cut_strip(plan, None),
         Op::Discard => e.discard(plan),
         _ => e.fault(GuestFault::Illegal),
     }
