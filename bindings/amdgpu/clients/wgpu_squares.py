@@ -1,7 +1,10 @@
 """Squares by WebGPU's compute on Vulkan."""
 import numpy
+from wgpu.backends.wgpu_native.extras import set_instance_extras
 from wgpu.utils.compute import compute_with_buffers
 
+# wgpu takes drivers without a proof of conformance (RADV's before gfx8) only so; else it draws by OpenGL there.
+set_instance_extras(flags=["Default", "AllowUnderlyingNoncompliantAdapter"])
 SHADER = """
 @group(0) @binding(0) var<storage, read> x: array<i32>;
 @group(0) @binding(1) var<storage, read_write> y: array<i32>;

@@ -21,6 +21,7 @@ fn on_card(chip: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LD_PRELOAD", library()).env("WARPJIT_EXEC_CHIP", chip).env("WARPJIT_EXEC_CACHE", "");
     command.env("RADV_DEBUG", "nodcc,nohiz,nofastclears,nofmask");
+    command.env("AMD_DEBUG", "nodcc,nohyperz,nofmask,mono");
     if let Some(driver) = driver() {
         command.env("VK_ICD_FILENAMES", &driver).env("VK_DRIVER_FILES", &driver);
     }
@@ -93,6 +94,29 @@ fn images_by_the_graphics_queue() {
         let text = text(&output);
         assert!(output.status.success() && text.contains("all right"), "{chip}: {text}");
         assert!(!text.contains("left out"), "{chip}: {text}");
+    }
+    std::fs::remove_file(program).expect("removed");
+}
+
+/// Faults of shaders come out as OpenGL says: the context is lost, which it tells of, and a new one works.
+#[test]
+fn resets_of_opengl() {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let program = std::env::temp_dir().join(format!("warpjit-reset-{}", std::process::id()));
+    let mut compiler = Command::new("cc");
+    compiler.arg("-O1").arg("-o").arg(&program).arg(Path::new(folder).join("tests/reset.c")).arg("-ldl");
+    let has_driver = Path::new(&format!("/usr/lib/{}-linux-gnu/dri/radeonsi_dri.so", std::env::consts::ARCH)).is_file();
+    if !has_driver || !compiler.output().is_ok_and(|output| output.status.success()) {
+        return skipped("radeonsi or a C compiler");
+    }
+    for chip in ["tahiti", "bonaire", "polaris10", "vega10"] {
+        let output = on_card(chip, &program).output().expect("starts");
+        let text = text(&output);
+        if output.status.code() == Some(77) {
+            return skipped("libEGL.so.1");
+        }
+        assert!(output.status.success() && text.contains("all right"), "{chip}: {text}");
+        assert_eq!(text.matches("memory fault in kernel").count(), 1, "{chip}: {text}");
     }
     std::fs::remove_file(program).expect("removed");
 }

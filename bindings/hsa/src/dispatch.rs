@@ -161,7 +161,7 @@ impl Dispatcher {
         let words =
             user_data(&kernel, packet, queue, ring.map_or(0, |ring| ring.address), groups, device.is_gfx9());
         let dispatch = Dispatch { kernel: &kernel, program, shape, groups, last, words };
-        let folder = system.settings.record.as_deref();
+        let folder = system.settings.record_folder(|| kernel.name.clone());
         let recording = folder.and_then(|folder| record::before(system, &dispatch, folder));
         let running = Running::new();
         let result = self.launch(system, &dispatch);

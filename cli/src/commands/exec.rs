@@ -65,6 +65,9 @@ pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         command.env(settings::RECORD, absolute(folder)?);
     }
+    if let Some(kernel) = &args.record_kernel {
+        command.env(settings::RECORD_KERNEL, kernel);
+    }
     match &args.cache_dir {
         _ if args.no_cache => _ = command.env(settings::CACHE, ""),
         Some(folder) => _ = command.env(settings::CACHE, absolute(folder)?),

@@ -149,14 +149,17 @@ impl Background {
     fn have_thread(&self, shared: &Arc<Shared>, queue: &mut Queue) -> bool {
         let waiting = queue.jobs.len() + queue.saves.len() + queue.ahead.len();
         if queue.idle <= waiting && queue.threads.len() < self.limits.threads {
-            let (own, nice) = (shared.clone(), self.limits.nice);
-            let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
-            // If the system gives no more threads, it perhaps does later.
-            if let Ok(thread) = thread.spawn(move || work(&own, nice)) {
-                queue.threads.push(thread);
-            }
+            self.start_thread(shared, queue);
         }
         !queue.threads.is_empty()
+    }
+
+    /// `false`: the system gives no more threads. It perhaps does later.
+    fn start_thread(&self, shared: &Arc<Shared>, queue: &mut Queue) -> bool {
+        let (own, nice) = (shared.clone(), self.limits.nice);
+        let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
+        let started = thread.spawn(move || work(&own, nice)).map(|thread| queue.threads.push(thread));
+        started.is_ok()
     }
 
     /// Waits until all jobs of launches are done, and what they have made is stored.
@@ -168,11 +171,17 @@ impl Background {
         }
     }
 
-    /// The same, for so long at most; then what waits is dropped, and what was compiled is stored on this thread.
-    pub fn settle(&self, time: Duration) {
+    /// The same, for so long at most; then what waits is dropped, and what was compiled is stored on this thread. As nothing else is left to
+    /// do, there are as many threads as `processors`, if jobs are there for them.
+    pub fn settle(&self, time: Duration, processors: usize) {
         let shared = self.shared.get();
         let end = Instant::now() + time;
         let mut queue = lock(shared);
+        for _ in queue.threads.len()..processors.min(queue.busy + queue.jobs.len()) {
+            if !self.start_thread(shared, &mut queue) {
+                break;
+            }
+        }
         while !queue.is_idle() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -305,13 +314,29 @@ mod tests {
         let let_go = busy(&background);
         assert!(background.push(|| note("late job")));
         assert!(saver.push(note("late save")));
-        background.settle(Duration::from_millis(1));
+        background.settle(Duration::from_millis(1), 1);
         assert_eq!(*done.lock().unwrap(), ["job", "save", "late save"]);
         let_go.send(()).unwrap();
         background.wait();
         assert_eq!(done.lock().unwrap().len(), 3);
         drop(background);
         assert!(!saver.push(note("too late")));
+    }
+
+    #[test]
+    fn at_the_end_all_processors_do_what_is_left() {
+        let background = Background::new(Limits { threads: 1, ..Limits::default() });
+        let together = Arc::new(std::sync::Barrier::new(3));
+        let done = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let (together, done) = (together.clone(), done.clone());
+            assert!(background.push(|| Box::new(move || {
+                together.wait();
+                done.fetch_add(1, Ordering::Relaxed);
+            })));
+        }
+        background.settle(Duration::from_secs(60), 3);
+        assert_eq!(done.load(Ordering::Relaxed), 3);
     }
 
     #[test]

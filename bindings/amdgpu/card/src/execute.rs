@@ -17,7 +17,7 @@ pub(crate) fn run(card: &Card, space: &AddressSpace, dispatch: &Dispatch) -> Res
             return Err(());
         }
     };
-    let record = card.settings.record.as_deref();
+    let record = card.settings.record_folder(|| format!("{:016x}", hash(memory, &program)));
     let recording = record.and_then(|folder| record::before(card, space, dispatch, &program, folder));
     let launch = dispatch.launch(card).cancel(Some(space.ended().clone()));
     let result = card.engine().and_then(|engine| engine.run(&program, memory, &launch));

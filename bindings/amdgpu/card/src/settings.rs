@@ -1,7 +1,7 @@
 //! What the environment says about the card. `warpjit exec` sets these variables from its options.
 
 use crate::chip::Chip;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warpjit_runtime::{CacheConfig, Tier};
 
 /// Name of the card ([`Chip::find`]).
@@ -16,6 +16,8 @@ pub const STATS: &str = "WARPJIT_EXEC_STATS";
 pub const TRACE: &str = "WARPJIT_EXEC_TRACE";
 /// A folder for recorded dispatches.
 pub const RECORD: &str = "WARPJIT_EXEC_RECORD";
+/// A part of a kernel's name: only its dispatches are recorded.
+pub const RECORD_KERNEL: &str = "WARPJIT_EXEC_RECORD_KERNEL";
 /// The folder for compiled code; empty: none. Unset: the user's.
 pub const CACHE: &str = "WARPJIT_EXEC_CACHE";
 /// Bytes of the card's memory, in MiB. Unset: half of the machine's.
@@ -48,6 +50,8 @@ pub struct Settings {
     pub trace: bool,
     /// The folder for recorded dispatches.
     pub record: Option<PathBuf>,
+    /// A part of the names of kernels whose dispatches are recorded; nothing: of all.
+    pub record_kernel: String,
     /// Compiled code on disk.
     pub cache: Option<CacheConfig>,
     /// Bytes of the card's memory.
@@ -65,6 +69,7 @@ impl Default for Settings {
             stats: None,
             trace: false,
             record: None,
+            record_kernel: String::new(),
             cache: None,
             memory: 2 << 30,
             quiet: false,
@@ -73,6 +78,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The folder for a kernel's recorded dispatches, if they are recorded.
+    pub fn record_folder(&self, kernel: impl FnOnce() -> String) -> Option<&Path> {
+        let folder = self.record.as_deref()?;
+        let is_wanted = self.record_kernel.is_empty() || kernel().contains(&self.record_kernel);
+        is_wanted.then_some(folder)
+    }
+
     /// What the environment says, by a function that gives its variables.
     ///
     /// # Errors
@@ -101,6 +113,7 @@ impl Settings {
             }),
             trace: given(TRACE).is_some_and(|value| value != "0"),
             record: given(RECORD).map(PathBuf::from),
+            record_kernel: given(RECORD_KERNEL).unwrap_or_default(),
             cache: match variable(CACHE) {
                 None => CacheConfig::of_user(),
                 Some(folder) if folder.is_empty() => None,
@@ -124,6 +137,20 @@ fn machine_memory() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_that_are_recorded() {
+        let of = |record: Option<&str>, kernel: &str| Settings {
+            record: record.map(PathBuf::from),
+            record_kernel: kernel.to_owned(),
+            ..Settings::default()
+        };
+        let name = || "_Z3addPf".to_owned();
+        assert_eq!(of(Some("/a"), "").record_folder(name), Some(Path::new("/a")));
+        assert_eq!(of(Some("/a"), "add").record_folder(name), Some(Path::new("/a")));
+        assert_eq!(of(Some("/a"), "mul").record_folder(name), None);
+        assert_eq!(of(None, "add").record_folder(name), None);
+    }
 
     #[test]
     fn variables() {

@@ -73,8 +73,10 @@ pub struct PointerInfo {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SvmAttribute {
-    attribute: u64,
-    value: u64,
+    /// Its number.
+    pub attribute: u64,
+    /// An agent, a truth value or a number, as the attribute has it.
+    pub value: u64,
 }
 
 /// Where a line of a copy begins.
@@ -434,9 +436,13 @@ exports! {
         if address.is_null() { Ok(()) } else { Err(Status::INVALID_ARGUMENT) }
     }
 
-    fn hsa_amd_ipc_memory_create(address: *mut c_void, _bytes: usize, handle: *mut c_void) {
+    fn hsa_amd_ipc_memory_create(address: *mut c_void, bytes: usize, handle: *mut c_void) {
         let system = system()?;
-        if handle.is_null() || system.shared.find(address.addr() as u64).is_none() {
+        let start = address.addr() as u64;
+        let is_allocation = system.shared.find(start).is_some_and(|found| {
+            found.pool.is_some() && found.start == start && found.bytes == bytes as u64
+        });
+        if handle.is_null() || !is_allocation {
             return Err(Status::INVALID_ARGUMENT);
         }
         // Memory of this process is no other's.
@@ -463,7 +469,9 @@ exports! {
         system()?;
         // SAFETY: HSA's rules for the list.
         let attributes = unsafe { list(list_start, count) }?;
-        if bytes == 0 || attributes.iter().any(|pair| !is_svm_attribute(pair.attribute)) {
+        // Where memory is, and who may access it, can only be asked.
+        let can_be_set = |number: u64| matches!(number, 0..=4 | 6 | 0x200..=0x202);
+        if bytes == 0 || !attributes.iter().all(|pair| can_be_set(pair.attribute)) {
             return Err(Status::INVALID_ARGUMENT);
         }
         // The system has said that it has no SVM.
@@ -474,7 +482,8 @@ exports! {
         system()?;
         // SAFETY: HSA's rules for the list.
         let attributes = unsafe { list(list_start, count) }?;
-        if bytes == 0 || attributes.iter().any(|pair| !is_svm_attribute(pair.attribute)) {
+        let can_be_asked = |number: u64| matches!(number, 0..=6 | 0x203);
+        if bytes == 0 || !attributes.iter().all(|pair| can_be_asked(pair.attribute)) {
             return Err(Status::INVALID_ARGUMENT);
         }
         Err(Status::ERROR)
@@ -494,10 +503,6 @@ exports! {
         // All memory is where it is used.
         copies::submit(Work::Nothing, after, Signal::find_any(done)?)
     }
-}
-
-fn is_svm_attribute(number: u64) -> bool {
-    number <= 6 || (0x200..=0x203).contains(&number)
 }
 
 /// # Safety

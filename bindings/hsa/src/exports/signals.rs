@@ -327,11 +327,10 @@ exports! {
         unsafe { put(system_tick, tick) }
     }
 
-    fn hsa_amd_ipc_signal_create(signal: u64, handle: *mut c_void) {
+    fn hsa_amd_ipc_signal_create(_signal: u64, _handle: *mut c_void) {
         system()?;
-        Signal::find(signal)?;
         // No signal was made to be shared with other processes.
-        if handle.is_null() { Err(Status::INVALID_ARGUMENT) } else { Err(Status::INVALID_SIGNAL) }
+        Err(Status::INVALID_ARGUMENT)
     }
 
     fn hsa_amd_ipc_signal_attach(handle: *const c_void, _signal: *mut u64) {

@@ -173,3 +173,76 @@ fn pointers_and_locks() {
         Status::INVALID_ALLOCATION
     );
 }
+
+/// What hsa_ext_amd.h says of memory and signals for other processes, which there are none of.
+#[test]
+fn other_processes() {
+    let memory = Buffer::new(Pool::Device, 8192);
+    let (place, null) = (memory.0.cast::<c_void>(), std::ptr::null_mut());
+    let mut words = [0_u32; 8];
+    let handle: *mut c_void = words.as_mut_ptr().cast();
+    let create = |place, bytes, handle| status!(hsa_amd_ipc_memory_create(place, bytes, handle));
+    assert_eq!(create(place, 8192, handle), Status::OUT_OF_RESOURCES);
+    // Not the whole allocation, none at all, no handle.
+    assert_eq!(create(place, 4096, handle), Status::INVALID_ARGUMENT);
+    assert_eq!(create(place.wrapping_byte_add(4096), 4096, handle), Status::INVALID_ARGUMENT);
+    assert_eq!(create(handle, 32, handle), Status::INVALID_ARGUMENT);
+    assert_eq!(create(place, 8192, null), Status::INVALID_ARGUMENT);
+    let mut found = null;
+    let attached = status!(hsa_amd_ipc_memory_attach(handle, 8192, 0, std::ptr::null(), &raw mut found));
+    assert_eq!((attached, found), (Status::INVALID_ARGUMENT, null));
+    assert_eq!(status!(hsa_amd_ipc_memory_detach(place)), Status::INVALID_ARGUMENT);
+
+    let (signal, mut other) = (Signal::new(1), 0);
+    let made = status!(hsa_amd_signal_create(1, 0, std::ptr::null(), 2, &raw mut other));
+    assert_eq!((made, other), (Status::OUT_OF_RESOURCES, 0));
+    assert_eq!(status!(hsa_amd_signal_create(1, 0, std::ptr::null(), 4, &raw mut other)), Status::INVALID_ARGUMENT);
+    for signal in [signal.0, 0] {
+        assert_eq!(status!(hsa_amd_ipc_signal_create(signal, handle)), Status::INVALID_ARGUMENT);
+    }
+    assert_eq!(status!(hsa_amd_ipc_signal_attach(handle, &raw mut other)), Status::INVALID_ARGUMENT);
+}
+
+/// Memory of the program that nobody registered: the system says that the device cannot have it, and its attributes are an error.
+#[test]
+fn shared_virtual_memory() {
+    start();
+    for question in [0x201, 0x202] {
+        let mut answer = true;
+        call!(hsa_system_get_info(question, (&raw mut answer).cast()));
+        assert!(!answer);
+    }
+    let mut own = vec![0_u8; 8192];
+    let place: *mut c_void = own.as_mut_ptr().cast();
+    let set = |bytes, attribute| {
+        let mut pair = SvmAttribute { attribute, value: DEVICE };
+        status!(hsa_amd_svm_attributes_set(place, bytes, &raw mut pair, 1))
+    };
+    let get = |bytes, attribute| {
+        let mut pair = SvmAttribute { attribute, value: DEVICE };
+        status!(hsa_amd_svm_attributes_get(place, bytes, &raw mut pair, 1))
+    };
+    for (attribute, can_be_set, can_be_asked) in [
+        (0, true, true),
+        (4, true, true),
+        (5, false, true),
+        (6, true, true),
+        (7, false, false),
+        (0x200, true, false),
+        (0x202, true, false),
+        (0x203, false, true),
+        (0x204, false, false),
+    ] {
+        let wanted = |can: bool| if can { Status::ERROR } else { Status::INVALID_ARGUMENT };
+        assert_eq!((set(8192, attribute), get(8192, attribute)), (wanted(can_be_set), wanted(can_be_asked)));
+        assert_eq!((set(0, attribute), get(0, attribute)), (Status::INVALID_ARGUMENT, Status::INVALID_ARGUMENT));
+    }
+    // There is nothing to move; whoever waits for it goes on.
+    let (before, done) = (Signal::new(1), Signal::new(1));
+    call!(hsa_amd_svm_prefetch_async(place, 8192, DEVICE, 1, &before.0, done.0));
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    assert_eq!(done.value(), 1);
+    hsa_signal_store_relaxed(before.0, 0);
+    done.wait();
+    assert_eq!(status!(hsa_amd_svm_prefetch_async(place, 8192, 5, 0, std::ptr::null(), done.0)), Status::INVALID_AGENT);
+}

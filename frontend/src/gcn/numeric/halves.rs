@@ -3,7 +3,7 @@
 //! Every f16 is exactly an f32, so functions that only split a number (exponent, fraction) are exact. Quotients and roots are
 //! rounded twice, which does not change the result; `tests.rs` shows that for all arguments.
 
-use warpjit_ir::{Builder, Value};
+use warpjit_ir::{Builder, Scalar, Value};
 
 use super::number::Single;
 use super::scaling::{self, Flush};
@@ -145,6 +145,49 @@ pub fn fixup<O: Ops>(o: &mut O, quotient: O::Word, denominator: O::Word, numerat
     through_single(o, quotient, |o, quotient| scaling::fixup::<Single, _>(o, quotient, d, n))
 }
 
+/// The f16 nearest to an f32 (its bits) towards zero. `flushes`: denormals become zeros.
+pub fn towards_zero<O: Ops>(o: &mut O, x: O::Word, flushes: bool) -> O::Word {
+    let single = o.of_bits(x);
+    let nearest = o.narrow(single);
+    let wide = widened(o, nearest);
+    let [size, size_again] = [x, wide].map(|x| o.and_bits(x, 0x7fff_ffff));
+    // Of a NaN one of its neighbours, which is a NaN too.
+    let beyond = o.ult(size, size_again);
+    let less = o.add_bits(nearest, u32::MAX);
+    let half = o.select(beyond, less, nearest);
+    let half = if flushes {
+        let exponent = o.and_bits(half, 0x7c00);
+        let is_tiny = o.is(exponent, 0);
+        let zero = o.and_bits(half, 0x8000);
+        o.select(is_tiny, zero, half)
+    } else {
+        half
+    };
+    one_nan(o, half)
+}
+
+/// [`super::convert::norm16`] of an f32's bits.
+pub fn norm16<O: Ops>(o: &mut O, x: O::Word, signed: bool) -> O::Word {
+    // A sum with it has the nearest integer in its low bits.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    let (low, scale) = if signed { (-1.0, 32767.0) } else { (0.0, 65535.0) };
+    let single = o.of_bits(x);
+    let wide = o.promote(single);
+    let [low, high, scale, whole] = [low, 1.0, scale, WHOLE].map(|value| o.double(value));
+    let is_less = o.double_lt(wide, low);
+    let clamped = o.double_select(is_less, low, wide);
+    let is_more = o.double_lt(high, clamped);
+    let clamped = o.double_select(is_more, high, clamped);
+    let scaled = o.double_mul(clamped, scale);
+    let sum = o.double_add(scaled, whole);
+    let bits = o.wide_bits(sum);
+    let bits = o.low(bits);
+    let number = o.and_bits(bits, 0xffff);
+    let size = o.and_bits(x, 0x7fff_ffff);
+    let is_nan = o.above(size, 0x7f80_0000);
+    o.put(is_nan, 0, number)
+}
+
 /// Whether MODE is known, keeps f16's denormals and rounds to nearest.
 fn is_usual(b: &Builder<'_>, mode: Value) -> bool {
     b.func.as_const(mode).is_some_and(|bits| {
@@ -178,6 +221,30 @@ expansions! {
     cos_any_f16 = cos_any;
     significand_f16 = significand;
     power_f16 = power;
+}
+
+/// For compiled code.
+pub fn f16_towards_zero(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    let &[mode, x] = args else { return None };
+    let mode = Mode(b.func.as_const(mode)? as u32 & 0xffff);
+    let x = b.bitcast(x, Scalar::I32);
+    Some(towards_zero(&mut Lanes::new(b, ftz), x, mode.flushes_outputs(Width::Half)))
+}
+
+/// For compiled code.
+pub fn norm_i16(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    norm(b, args, ftz, true)
+}
+
+/// For compiled code.
+pub fn norm_u16(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    norm(b, args, ftz, false)
+}
+
+fn norm(b: &mut Builder<'_>, args: &[Value], ftz: bool, signed: bool) -> Option<Value> {
+    let &[x] = args else { return None };
+    let x = b.bitcast(x, Scalar::I32);
+    Some(norm16(&mut Lanes::new(b, ftz), x, signed))
 }
 
 /// For compiled code.

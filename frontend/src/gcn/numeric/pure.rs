@@ -165,7 +165,7 @@ functions! {
     F16_FROM_F32 = "gcn.cvt.f16.f32" (I32, F32) -> I32, |x| convert::float(Single, Half, mode(x), a(x, 1));
     /// f32 to f16 towards zero
     F16_FROM_F32_RTZ = "gcn.cvt_rtz.f16.f32" (I32, F32) -> I32,
-        |x| convert::float_rounded(Single, Half, mode(x), Rounding::Zero, a(x, 1));
+        |x| convert::float_rounded(Single, Half, mode(x), Rounding::Zero, a(x, 1)), expand halves::f16_towards_zero;
     /// f16 to f32
     F32_FROM_F16 = "gcn.cvt.f32.f16" (I32, I32) -> F32, |x| convert::float(Half, Single, mode(x), h(x, 1));
     /// f64 to f32
@@ -181,9 +181,9 @@ functions! {
     /// u16 to f16
     F16_FROM_U16 = "gcn.cvt.f16.u16" (I32, I32) -> I32, |x| convert::from_int(Half, mode(x), h(x, 1) as i64);
     /// f32 to the nearest i16 of -1 to 1
-    NORM_I16_F32 = "gcn.norm.i16.f32" (F32) -> I32, |x| convert::norm16(Single, a(x, 0), true).into();
+    NORM_I16_F32 = "gcn.norm.i16.f32" (F32) -> I32, |x| convert::norm16(Single, a(x, 0), true).into(), expand halves::norm_i16;
     /// f32 to the nearest u16 of 0 to 1
-    NORM_U16_F32 = "gcn.norm.u16.f32" (F32) -> I32, |x| convert::norm16(Single, a(x, 0), false).into();
+    NORM_U16_F32 = "gcn.norm.u16.f32" (F32) -> I32, |x| convert::norm16(Single, a(x, 0), false).into(), expand halves::norm_u16;
     /// f16 to the nearest i16 of -1 to 1
     NORM_I16_F16 = "gcn.norm.i16.f16" (I32) -> I32, |x| convert::norm16(Half, h(x, 0), true).into();
     /// f16 to the nearest u16 of 0 to 1

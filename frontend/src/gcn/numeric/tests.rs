@@ -5,7 +5,7 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 
 use super::divide::FmasScale;
 use super::trans::Function;
-use super::{Mode, Width, arith, bytes, convert, divide, scaling, trans};
+use super::{Mode, Width, arith, bytes, convert, divide, halves, scaling, trans};
 use crate::formula::Scalars;
 use crate::soft::Rounding;
 
@@ -502,6 +502,45 @@ fn functions_of_halves_as_formulas() {
         {
             let got = halves::fixup(o, q as u32, d as u32, n as u32);
             assert_eq!(u64::from(got), divide::fixup(w, q, d, n), "{q:x} for {n:x} / {d:x}");
+        }
+    }
+}
+
+/// Beside every half, and beside the middle between two: that is where results change.
+#[test]
+fn formulas_of_packed_conversions() {
+    let o = &mut crate::formula::Scalars;
+    let (single, half) = (Width::Single, Width::Half);
+    let (keeps, flushes) = (Mode(0xf0), Mode(0x30));
+    for size in 0..0x8000 {
+        let start = convert::float(half, single, keeps, size) as u32;
+        let next = convert::float(half, single, keeps, size + 1) as u32;
+        for x in [start, start / 2 + next / 2] {
+            for x in [x.wrapping_sub(1), x, x + 1, x ^ 1 << 31, x.wrapping_sub(1) ^ 1 << 31, x + 1 ^ 1 << 31] {
+                for (mode, flushes) in [(keeps, false), (flushes, true)] {
+                    let want = convert::float_rounded(single, half, mode, Rounding::Zero, x.into());
+                    assert_eq!(u64::from(halves::towards_zero(o, x, flushes)), want, "{x:x} {mode:?}");
+                }
+            }
+        }
+    }
+    for number in 0..=0x1_0000u32 {
+        for (signed, scale) in [(true, 65534.0), (false, 131070.0)] {
+            // Whole numbers, and the middles between them.
+            let x = (f64::from(number) * 2.0 / scale, f64::from(2 * number + 1) / scale);
+            for x in [x.0, x.1, -x.0, -x.1].map(|x| (x as f32).to_bits()) {
+                for x in [x.wrapping_sub(1), x, x + 1] {
+                    let want = convert::norm16(single, x.into(), signed);
+                    assert_eq!(halves::norm16(o, x, signed), want, "{x:x} {signed}");
+                }
+            }
+        }
+    }
+    for x in [0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 0xffff_ffff, 1, 0x8000_0001, 0x7f7f_ffff] {
+        let want = convert::float_rounded(single, half, keeps, Rounding::Zero, x.into());
+        assert_eq!(u64::from(halves::towards_zero(o, x, false)), want, "{x:x}");
+        for signed in [false, true] {
+            assert_eq!(halves::norm16(o, x, signed), convert::norm16(single, x.into(), signed), "{x:x}");
         }
     }
 }
