@@ -153,6 +153,27 @@ pub unsafe extern "C" fn warpjit_config_set_tier(
     })
 }
 
+/// How often warps go from one compiled region to another by the runtime before the regions of their kernel are joined to one function.
+/// -1, the default: so often that joining them pays; 4294967295: never.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_config_set_join_after(
+    config: *mut warpjit_config,
+    times: i64,
+) -> warpjit_status {
+    entry!({
+        edit(config, |config| {
+            config.join_after = match times {
+                -1 => None,
+                _ => Some(
+                    u32::try_from(times)
+                        .map_err(|_| Failure::argument(format!("regions are joined after {times} times")))?,
+                ),
+            };
+            Ok(())
+        })?
+    })
+}
+
 /// Keeps compiled code in a folder, for later processes that run the same programs. The folder is made when it is needed; it must belong to
 /// this user alone. `most_bytes`: size of all files in it; 0: 256 MiB. `folder` NULL, the default: no cache.
 #[unsafe(no_mangle)]

@@ -180,6 +180,7 @@ const TYPES: &[(&str, &[(&str, &str)])] = &[
             ("compiler_queue", "config_set_compiler"),
             ("tier", "config_set_tier"),
             ("hot_after", "config_set_tier"),
+            ("join_after", "config_set_join_after"),
             ("cache", "config_set_cache"),
             ("chunk_groups", "config_set_chunk_groups"),
             ("checked_memory", "config_set_checked_memory"),

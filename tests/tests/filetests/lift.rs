@@ -38,6 +38,7 @@ fn interface(stage: &str, places: &[&str]) -> Result<StageInterface, Failed> {
         vertices: 3,
         invocations: 1,
         max_vertices: 3,
+        streams: 1,
         inputs: Vec::new(),
         outputs: Vec::new(),
         scratch: None,

@@ -144,6 +144,7 @@ fn settings_are_taken_over() {
         ok(warpjit_config_set_cache(config, c"/nowhere".as_ptr(), 1 << 20));
         ok(warpjit_config_set_cache(config, null(), 0));
         ok(warpjit_config_set_chunk_groups(config, 4));
+        ok(warpjit_config_set_join_after(config, 100));
         ok(warpjit_config_set_checked_memory(config, true));
         ok(warpjit_config_set_signals(config, WARPJIT_SIGNALS_OWN));
         ok(warpjit_config_set_lockstep(config, true));
@@ -158,6 +159,7 @@ fn settings_are_taken_over() {
             warpjit_config_set_numerics(config, 2),
             warpjit_config_set_host(config, 3),
             warpjit_config_set_chunk_groups(config, 300),
+            warpjit_config_set_join_after(config, -2),
         ] {
             assert_eq!(status, WARPJIT_ERROR_ARGUMENT);
         }

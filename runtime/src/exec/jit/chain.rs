@@ -107,7 +107,7 @@ impl Jit {
             (0, None) => {
                 let bytes: usize =
                     self.versions.iter().map(|versions| code_bytes(&lock(versions).list)).sum();
-                let enough = (bytes as u64).saturating_mul(BYTE_NANOS) / HOP_NANOS << made;
+                let enough = ((bytes as u64).saturating_mul(BYTE_NANOS) / HOP_NANOS) << made;
                 chains.enough.store(enough.max(1), Ordering::Relaxed);
                 enough
             }
@@ -213,7 +213,8 @@ impl Jit {
             links.push(Link {
                 func: &part.region.mask,
                 options: part.options.clone(),
-                insts: self.kernel.func.block(part.at).guest_insts,
+                // At least one, so that every loop of links comes to its end.
+                insts: self.kernel.func.block(part.at).guest_insts.max(1),
                 ways,
                 first_fault,
                 checks: checks_of(&part.code),
