@@ -105,7 +105,8 @@ fn resets_of_opengl() {
     let program = std::env::temp_dir().join(format!("warpjit-reset-{}", std::process::id()));
     let mut compiler = Command::new("cc");
     compiler.arg("-O1").arg("-o").arg(&program).arg(Path::new(folder).join("tests/reset.c")).arg("-ldl");
-    let has_driver = Path::new(&format!("/usr/lib/{}-linux-gnu/dri/radeonsi_dri.so", std::env::consts::ARCH)).is_file();
+    let has_driver =
+        Path::new(&format!("/usr/lib/{}-linux-gnu/dri/radeonsi_dri.so", std::env::consts::ARCH)).is_file();
     if !has_driver || !compiler.output().is_ok_and(|output| output.status.success()) {
         return skipped("radeonsi or a C compiler");
     }
