@@ -32,7 +32,8 @@ static void one_check(const char *what, uint32_t family) {
   C(vkCreateInstance(&(VkInstanceCreateInfo){S(INSTANCE_CREATE_INFO), .pApplicationInfo = &(VkApplicationInfo){S(APPLICATION_INFO), .apiVersion = VK_API_VERSION_1_2}}, 0, &in));
   if (vkEnumeratePhysicalDevices(in, &one, &phys) < 0 || !one) { printf("no device\n"); exit(1); }
   float prio = 1; VkPhysicalDeviceVulkan12Features f12 = {S(PHYSICAL_DEVICE_VULKAN_1_2_FEATURES), .timelineSemaphore = 1}; VkPhysicalDeviceFeatures feat = {.pipelineStatisticsQuery = 1};
-  C(vkCreateDevice(phys, &(VkDeviceCreateInfo){S(DEVICE_CREATE_INFO), .pNext = &f12, .queueCreateInfoCount = 1, .pQueueCreateInfos = &(VkDeviceQueueCreateInfo){S(DEVICE_QUEUE_CREATE_INFO), .queueFamilyIndex = family, .queueCount = 1, .pQueuePriorities = &prio}, .pEnabledFeatures = &feat}, 0, &dev));
+  const char *extensions[] = {"VK_EXT_external_memory_host"};
+  C(vkCreateDevice(phys, &(VkDeviceCreateInfo){S(DEVICE_CREATE_INFO), .pNext = &f12, .queueCreateInfoCount = 1, .pQueueCreateInfos = &(VkDeviceQueueCreateInfo){S(DEVICE_QUEUE_CREATE_INFO), .queueFamilyIndex = family, .queueCount = 1, .pQueuePriorities = &prio}, .enabledExtensionCount = 1, .ppEnabledExtensionNames = extensions, .pEnabledFeatures = &feat}, 0, &dev));
   vkGetDeviceQueue(dev, family, 0, &queue); C(vkCreateCommandPool(dev, &(VkCommandPoolCreateInfo){S(COMMAND_POOL_CREATE_INFO), .queueFamilyIndex = family}, 0, &pool));
   VkPhysicalDeviceMemoryProperties mp; vkGetPhysicalDeviceMemoryProperties(phys, &mp);
   for (int i = 0; i < 2; i++) {
@@ -64,11 +65,23 @@ static void one_check(const char *what, uint32_t family) {
   else if (!strcmp(what, "semaphore")) { VkSemaphore s; C(vkCreateSemaphore(dev, &(VkSemaphoreCreateInfo){S(SEMAPHORE_CREATE_INFO)}, 0, &s)); vkCmdFillBuffer(c, buf[0], 0, 64, 1); submit(c, 0, 1, &s, 0, 0); c = begin(); vkCmdFillBuffer(c, buf[0], 0, 64, 2); submit(c, 0, 0, 0, 1, &s); check("semaphore", map[0][0] == 2); }
   else if (!strcmp(what, "queryresults")) { C(vkCreateQueryPool(dev, &(VkQueryPoolCreateInfo){S(QUERY_POOL_CREATE_INFO), .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 1}, 0, &qp)); vkCmdResetQueryPool(c, qp, 0, 1);
     vkCmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, qp, 0); vkCmdCopyQueryPoolResults(c, qp, 0, 1, buf[0], 0, 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT); barrier(c); submit(c, 0, 0, 0, 0, 0); check("query results copied by a shader", map[0][1] != 3); }
+  else if (!strcmp(what, "hostmemory")) { // Memory of the program as a buffer: both sides write other bytes of one page.
+    uint32_t *own = aligned_alloc(4096, N); for (int k = 0; k < N / 4; k++) own[k] = k * 5;
+    VkBuffer host; VkDeviceMemory m; VkExternalMemoryBufferCreateInfo e = {S(EXTERNAL_MEMORY_BUFFER_CREATE_INFO), .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT};
+    C(vkCreateBuffer(dev, &(VkBufferCreateInfo){S(BUFFER_CREATE_INFO), .pNext = &e, .size = N, .usage = 3}, 0, &host));
+    VkMemoryHostPointerPropertiesEXT hp = {S(MEMORY_HOST_POINTER_PROPERTIES_EXT)}; C(((PFN_vkGetMemoryHostPointerPropertiesEXT)vkGetDeviceProcAddr(dev, "vkGetMemoryHostPointerPropertiesEXT"))(dev, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, own, &hp));
+    uint32_t t = 0; while (!(hp.memoryTypeBits >> t & 1)) t++;
+    VkImportMemoryHostPointerInfoEXT ip = {S(IMPORT_MEMORY_HOST_POINTER_INFO_EXT), .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, .pHostPointer = own};
+    C(vkAllocateMemory(dev, &(VkMemoryAllocateInfo){S(MEMORY_ALLOCATE_INFO), .pNext = &ip, .allocationSize = N, .memoryTypeIndex = t}, 0, &m)); C(vkBindBufferMemory(dev, host, m, 0));
+    VkBufferCopy all = {0, 0, N}, part = {0, 64, 128}; vkCmdCopyBuffer(c, host, buf[0], 1, &all); barrier(c); submit(c, 0, 0, 0, 0, 0); for (int k = 0; k < N / 4; k++) ok &= map[0][k] == (uint32_t)k * 5; check("memory of the program is read", ok);
+    own[15] = 77; own[48] = 78; c = begin(); vkCmdCopyBuffer(c, buf[1], host, 1, &part); vkCmdCopyBuffer(c, host, buf[0], 1, &(VkBufferCopy){0, 0, 64}); barrier(c); submit(c, 0, 0, 0, 0, 0);
+    check("memory of the program is written", own[16] == 1 && own[47] == 31 * 3 + 1 && own[15] == 77 && own[48] == 78 && own[49] == 49 * 5 && map[0][15] == 77);
+    vkDestroyBuffer(dev, host, 0); vkFreeMemory(dev, m, 0); free(own); }
   host_event = 0; host_semaphore = 0;
   vkDestroyDevice(dev, 0); vkDestroyInstance(in, 0);
 }
 int main(int argc, char **argv) {
-  static const char *names[] = {"fill", "copy", "update", "timestamp", "occlusion", "statistics", "event", "hostevent", "timeline", "semaphore", "queryresults"};
+  static const char *names[] = {"fill", "copy", "update", "timestamp", "occlusion", "statistics", "event", "hostevent", "timeline", "semaphore", "queryresults", "hostmemory"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) one_check(names[i], argc > 1 ? atoi(argv[1]) : 0);
   puts(wrong ? "something is wrong" : "all right");
   return wrong != 0;

@@ -37,6 +37,7 @@ mod nr {
     pub const GEM_VA: u32 = 0x48;
     pub const WAIT_CS: u32 = 0x49;
     pub const GEM_OP: u32 = 0x50;
+    pub const GEM_USERPTR: u32 = 0x51;
     pub const WAIT_FENCES: u32 = 0x52;
     pub const VM: u32 = 0x53;
     pub const FENCE_TO_HANDLE: u32 = 0x54;
@@ -50,7 +51,7 @@ fn structure(number: u32) -> Option<usize> {
         nr::GET_CAP | nr::SET_CLIENT_CAP | nr::GEM_WAIT_IDLE | nr::GEM_OP | nr::CTX | nr::SCHED => 16,
         nr::SYNCOBJ_RESET | nr::SYNCOBJ_SIGNAL => 16,
         nr::GEM_CLOSE => 8,
-        nr::CS | nr::BO_LIST | nr::WAIT_FENCES => 24,
+        nr::CS | nr::BO_LIST | nr::WAIT_FENCES | nr::GEM_USERPTR => 24,
         nr::SYNCOBJ_QUERY | nr::SYNCOBJ_TIMELINE_SIGNAL => 24,
         nr::GEM_CREATE
         | nr::INFO
@@ -115,8 +116,19 @@ impl File {
                 Ok(())
             }
             nr::GEM_MMAP => {
-                let offset = self.buffers.get(u32_at(arg, 0))?.offset;
+                let handle = u32_at(arg, 0);
+                let offset = self.buffers.get(handle)?.offset;
+                // The program has its own memory mapped already.
+                if self.buffers.host.contains(handle) {
+                    return Err(Errno::PERM);
+                }
                 put_u64(arg, 0, offset);
+                Ok(())
+            }
+            nr::GEM_USERPTR => {
+                let (address, bytes, flags) = (u64_at(arg, 0), u64_at(arg, 8), u32_at(arg, 16));
+                let handle = self.buffers.create_of_program(user, address, bytes, flags)?;
+                put_u32(arg, 20, handle);
                 Ok(())
             }
             nr::GEM_METADATA => self.metadata(arg),

@@ -10,6 +10,7 @@
 //! | `ioctl`, `file` | ioctls, and what an open render node has: contexts, lists |
 //! | `info` | the ioctl INFO |
 //! | `memory` | buffer objects, and what is mapped where for the card |
+//! | `host_pages` | memory of the program that the card uses |
 //! | `fence`, `syncobj` | fences, waiting, synchronisation objects |
 //! | `submit`, `ring` | submissions, and the threads that run them |
 //! | `pm4`, `processor` | packets, and what they do |
@@ -28,6 +29,7 @@ mod execute;
 pub mod fault;
 mod fence;
 mod file;
+mod host_pages;
 mod info;
 mod ioctl;
 pub mod kernels;

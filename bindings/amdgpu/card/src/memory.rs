@@ -4,6 +4,8 @@
 //! pages: its address space maps the file, too.
 
 use crate::fence::lock;
+use crate::host_pages::HostPages;
+use crate::uapi::User;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -49,6 +51,8 @@ pub(crate) struct Buffers {
     file: OwnedFd,
     state: Mutex<BufferState>,
     limit: u64,
+    /// Those that are memory of the program.
+    pub host: HostPages,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +68,7 @@ impl Buffers {
         let file = rustix::fs::memfd_create("warpjit-card", rustix::fs::MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&file, FILE_BYTES)?;
         let state = BufferState { end: ALIGNMENT, ..BufferState::default() };
-        Ok(Buffers { file, state: Mutex::new(state), limit })
+        Ok(Buffers { file, state: Mutex::new(state), limit, host: HostPages::default() })
     }
 
     /// The file.
@@ -105,6 +109,36 @@ impl Buffers {
         Ok(handle)
     }
 
+    /// A new one that is memory of the program: GEM_USERPTR.
+    pub fn create_of_program(
+        &self,
+        user: &dyn User,
+        address: u64,
+        bytes: u64,
+        flags: u32,
+    ) -> Result<u32, Errno> {
+        // Only read; only anonymous pages; look whether they are there; be told of changes, without which there is no writing.
+        const READ_ONLY: u32 = 1;
+        const KNOWN: u32 = 0xf;
+        const REGISTER: u32 = 8;
+        const CPU: u64 = 1;
+        let is_whole = address.is_multiple_of(PAGE_BYTES) && bytes.is_multiple_of(PAGE_BYTES);
+        if flags & !KNOWN != 0 || !is_whole || address.checked_add(bytes).is_none() {
+            return Err(Errno::INVAL);
+        }
+        if flags & (READ_ONLY | REGISTER) == 0 {
+            return Err(Errno::ACCESS);
+        }
+        let handle = self.create(bytes, PAGE_BYTES, CPU, 0)?;
+        let add = |memory| self.host.add(handle, memory, address, self.get(handle)?.offset, bytes);
+        let added = user.file().and_then(add);
+        if let Err(error) = added {
+            self.close(handle)?;
+            return Err(error);
+        }
+        Ok(handle)
+    }
+
     /// By handle.
     pub fn get(&self, handle: u32) -> Result<Buffer, Errno> {
         lock(&self.state).all.get(&handle).cloned().ok_or(Errno::NOENT)
@@ -123,6 +157,7 @@ impl Buffers {
             state.bytes -= buffer.bytes;
             buffer
         };
+        self.host.remove(handle);
         let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         rustix::fs::fallocate(&self.file, flags, buffer.offset, buffer.bytes)
     }

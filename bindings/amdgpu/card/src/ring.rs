@@ -2,6 +2,7 @@
 
 use crate::Card;
 use crate::fence::{Bell, Fence, Patience, lock};
+use crate::host_pages::From;
 use crate::memory::{AddressSpace, Buffers};
 use crate::processor::{Processor, Stop};
 use std::collections::VecDeque;
@@ -158,12 +159,15 @@ impl Ring {
                 around.bell.wait(u64::MAX, || (wait.is_signalled() || ended.is_cancelled()).then_some(()));
             }
             let user_fence = job.user_fence;
+            let buffers = &around.buffers;
+            buffers.host.copy(buffers.file(), From::Program);
             let run = AssertUnwindSafe(|| self.run(&mut processor, number, job.buffers, around));
             if catch_unwind(run).is_err() {
                 around.card.reporter.internal_error(&format!("{}, submission {number}", self.name));
                 self.context.lost.store(true, Ordering::Release);
                 processor = new();
             }
+            buffers.host.copy(buffers.file(), From::Card);
             if let Some(at) = user_fence {
                 // The buffer object may have been closed, then nobody reads it.
                 let _ = rustix::io::pwrite(around.buffers.file(), &number.to_le_bytes(), at);

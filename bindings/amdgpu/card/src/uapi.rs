@@ -15,6 +15,14 @@ pub trait User {
     /// # Errors
     /// EFAULT where nothing is mapped.
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Errno>;
+
+    /// All of it as a file, whose offsets are addresses: for what the card reads and writes after the call (USERPTR).
+    ///
+    /// # Errors
+    /// EINVAL if there is no such thing, which there need not be.
+    fn file(&self) -> Result<std::fs::File, Errno> {
+        Err(Errno::INVAL)
+    }
 }
 
 /// The 32-bit field at an offset.

@@ -60,6 +60,7 @@ const WAIT_IDLE: (u32, usize) = (0x47, 16);
 const GEM_VA: (u32, usize) = (0x48, 40);
 const WAIT_CS: (u32, usize) = (0x49, 32);
 const GEM_OP: (u32, usize) = (0x50, 16);
+const GEM_USERPTR: (u32, usize) = (0x51, 24);
 const WAIT_FENCES: (u32, usize) = (0x52, 24);
 const FENCE_TO_HANDLE: (u32, usize) = (0x54, 32);
 
@@ -159,6 +160,30 @@ fn commands(address: u64, words_: u32) -> (u32, Vec<u8>) {
 /// A packet that writes a word.
 fn write_word(address: u64, value: u32) -> Vec<u8> {
     words(&[3 << 30 | 3 << 16 | 0x37 << 8, 5 << 8, address as u32, (address >> 32) as u32, value])
+}
+
+#[test]
+fn memory_of_the_program() {
+    let driver = Driver::new();
+    let create = |address: u64, bytes: u64, flags: u32| {
+        driver.ioctl(GEM_USERPTR, &[wide(&[address, bytes]), words(&[flags, 0])].concat())
+    };
+    for (address, bytes, flags, error) in [
+        (0x1234_5678, 4096, 9, Errno::INVAL),
+        (0x1234_5000, 100, 9, Errno::INVAL),
+        (0x1234_5000, 0, 9, Errno::INVAL),
+        (u64::MAX - 4095, 8192, 9, Errno::INVAL),
+        (0x1234_5000, 4096, 0x19, Errno::INVAL),
+        // To write, the program's changes have to be told.
+        (0x1234_5000, 4096, 0, Errno::ACCESS),
+        (0x1234_5000, 1 << 40, 8, Errno::NOMEM),
+        // This program's memory is no file.
+        (0x1234_5000, 4096, 8, Errno::INVAL),
+    ] {
+        assert_eq!(create(address, bytes, flags), Err(error), "{address:x} {bytes:x} {flags}");
+    }
+    // Nothing is left of it: the first handle is given out.
+    assert_eq!(driver.buffer(4096), 1);
 }
 
 #[test]
