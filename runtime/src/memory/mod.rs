@@ -52,8 +52,8 @@ pub use space::ADDRESS_BITS;
 pub(crate) use space::InUse;
 pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
 
-use crate::Error;
 use crate::fork::Mutex;
+use crate::{Error, MemoryError};
 use edit::{Edit, State};
 use identity::Own;
 use options::Form;
@@ -202,12 +202,11 @@ impl Memory {
     pub unsafe fn over(base: *mut u8, bytes: u64) -> Result<Self, Error> {
         let page = rustix::param::page_size();
         if !bytes.is_power_of_two() || !(1 << 32..=WINDOW_BYTES).contains(&bytes) {
-            return Err(Error::Memory(format!(
-                "a range of {bytes:#x} bytes; possible are powers of two from 4 GiB to {WINDOW_BYTES:#x}"
-            )));
+            return Err(MemoryError::RangeSize { bytes, least: 1 << 32, most: WINDOW_BYTES }.into());
         }
         if !base.addr().is_multiple_of(page) {
-            return Err(Error::Memory(format!("a range at {base:p}, which is no multiple of {page:#x}")));
+            let (found, align) = (base.addr() as u64, page as u64);
+            return Err(MemoryError::Unaligned { what: "a range's start", found, align }.into());
         }
         // SAFETY: as the caller promises.
         let window = unsafe { Reservation::of_embedder(base, bytes) };
@@ -237,7 +236,7 @@ impl Memory {
     /// Runs `work` on the state, which no other thread changes meanwhile.
     fn edit<T>(&self, work: impl FnOnce(&mut Edit<'_>) -> Result<T, Error>) -> Result<T, Error> {
         if self.0.form.is_embedders {
-            return Err(Error::Memory("the embedder maps the memory of this space by itself".into()));
+            return Err(MemoryError::OfEmbedder.into());
         }
         let mut state = self.0.state.lock();
         let mut edit = Edit { memory: self, state: &mut state };
@@ -305,8 +304,9 @@ impl Memory {
     /// [`Error::Memory`] with the first address that is not mapped.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
         let _used = self.use_it();
-        self.load_bytes(address, out)
-            .map_err(|denied| Error::Memory(format!("read of {} bytes at {address:#x}: {denied}", out.len())))
+        let read = self.load_bytes(address, out);
+        let bytes = out.len();
+        read.map_err(|source| MemoryError::Copy { address, bytes, store: false, source }.into())
     }
 
     /// Copies from the host to guest memory, whether guest code may write there or not.
@@ -317,9 +317,8 @@ impl Memory {
     /// # Errors
     /// [`Error::Memory`] with the first address that is not mapped.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
-        let told = |denied: Denied| {
-            Error::Memory(format!("write of {} bytes at {address:#x}: {denied}", data.len()))
-        };
+        let bytes = data.len();
+        let told = |source: Denied| Error::from(MemoryError::Copy { address, bytes, store: true, source });
         let used = self.use_it();
         // Most memory can be written as it is.
         if self.store_bytes(address, data).is_ok() {

@@ -41,7 +41,7 @@ use crate::exec::limits::Limits;
 use crate::fork::{self, Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Budget, CancelToken, CodeListing, Error};
+use crate::{Budget, CancelToken, CodeListing, ConfigError, Error};
 
 use assumptions::StartShapes;
 pub use background::Ready;
@@ -189,7 +189,8 @@ impl Jit {
         budget: Budget,
         spent: Spent,
     ) -> Result<Jit, Error> {
-        let target = Target::host(variant.host.into()).map_err(|e| Error::Config(e.to_string()))?;
+        let target = Target::host(variant.host.into())
+            .map_err(|error| ConfigError::Host { reason: error.to_string() })?;
         let (offsets, _) = kernel.func.frame_layout();
         let generator = variant.generator().on(&target);
         let mut jit = Jit {
