@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     };
     match catch_unwind(AssertUnwindSafe(|| commands::run(&cli))) {
         Ok(Ok(status)) => ExitCode::from(status as u8),
-        Ok(Err(error)) => fail(&format!("{error:#}"), json),
+        Ok(Err(error)) => fail(&warpjit::whole_text(&error), json),
         Err(panic) => fail(&format!("internal error: {}", panic_text(&*panic)), json),
     }
 }

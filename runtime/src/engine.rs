@@ -10,8 +10,8 @@ use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::variant::Variant;
 use crate::{
-    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
-    Stats, Tier, TierShares,
+    CancelToken, Config, ConfigError, Error, Fault, FaultKind, Launch, LaunchError, Memory, Program,
+    Progress, Report, SavedLaunch, Stats, Tier, TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,19 +58,20 @@ const LOOK_AGAIN: u64 = 20_000;
 /// More places than any engine gives blocks at a time.
 const MOST_PLACES: u32 = 1 << 15;
 
+/// Most threads of an engine, and of its compiler.
+const MOST_THREADS: usize = 4096;
+
 impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
     pub fn new(config: Config) -> Result<Self, Error> {
         if let Some(groups) = config.chunk_groups
             && !matches!(groups, 0 | 1 | 2 | 4 | 8 | 16)
         {
-            return Err(Error::Config(format!(
-                "chunk of {groups} groups, possible are 0, 1, 2, 4, 8 and 16"
-            )));
+            return Err(ConfigError::Chunk { groups }.into());
         }
         for threads in [config.threads, config.compiler_threads] {
-            if threads > 4096 {
-                return Err(Error::Config(format!("{threads} threads, possible are up to 4096")));
+            if threads > MOST_THREADS {
+                return Err(ConfigError::Threads { threads, limit: MOST_THREADS }.into());
             }
         }
         if config.signals == crate::Signals::Embedder {
@@ -192,7 +193,7 @@ impl Engine {
     fn run_grid(&self, task: &Task<'_>) -> Result<Option<Report>, Error> {
         if let Some(interface) = task.program.interface() {
             let stage = interface.stage.name();
-            return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
+            return Err(LaunchError::NeedsBatch { stage }.into());
         }
         self.run_any(task, None)
     }
@@ -215,7 +216,7 @@ impl Engine {
         saved: &SavedLaunch,
     ) -> Result<Report, Error> {
         if program.interface().is_some() {
-            return Err(Error::Launch("a program of a graphics stage cannot be continued".into()));
+            return Err(LaunchError::StageResumed.into());
         }
         let task = Task { program, memory, launch, saved: Some(saved), waits: true };
         self.run_any(&task, None).map(Option::unwrap_or_default)
@@ -241,10 +242,10 @@ impl Engine {
 
     fn run_batch(&self, task: &Task<'_>, batch: &mut Batch<'_>) -> Result<Option<Report>, Error> {
         let Some(stage) = task.program.stage() else {
-            return Err(Error::Launch("a compute program runs over a grid, not over a batch".into()));
+            return Err(LaunchError::NeedsGrid.into());
         };
         if task.launch.save.is_some() {
-            return Err(Error::Launch("a batch of a graphics stage cannot be saved".into()));
+            return Err(LaunchError::StageSaved.into());
         }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
         let lanes = stage.lanes;
@@ -320,19 +321,16 @@ impl Engine {
             plan.max_steps = 0;
         }
         if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
-            return Err(Error::Launch("registers can be captured of one warp only".into()));
+            return Err(LaunchError::CapturedWarps.into());
         }
         if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {
-            return Err(Error::Launch("shared memory can be captured of one block only".into()));
+            return Err(LaunchError::CapturedBlocks.into());
         }
         if (launch.save.is_some() || saved.is_some()) && tiers.code().passes_values() {
-            let name = program.name();
-            return Err(Error::Launch(format!(
-                "{name} passes values between its blocks, so it cannot be saved"
-            )));
+            return Err(LaunchError::PassesValues { name: program.name().to_owned() }.into());
         }
         if (launch.save.is_some() || saved.is_some()) && plan.parts.len() > 1 {
-            return Err(Error::Launch("a launch with last groups of another size cannot be saved".into()));
+            return Err(LaunchError::SavedParts.into());
         }
         if launch.save.is_some() || saved.is_some() {
             plan.segments.note();

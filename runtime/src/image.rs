@@ -4,7 +4,7 @@
 //! Compiled code leaves out tests that an image says always hold. So a program's function must pass the verifier, bounds of its
 //! slots are kept only if they are proved ([`keep_proven_bounds`]), and a pure function with an expansion must be a frontend's.
 
-use crate::Error;
+use crate::{Error, ProgramError};
 use std::ptr;
 use warpjit_frontend::image::{AliasParts, KernelImage};
 use warpjit_frontend::registry;
@@ -23,9 +23,9 @@ const MOST_SPACE_BYTES: u32 = 1 << 20;
 
 /// Checks an image and removes slot bounds that cannot be proved. Returns how many it removed.
 pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
-    let bad = |reason: String| Error::Program(format!("{}: {reason}", image.name));
+    let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });
     let func = &image.function;
-    verify(func).map_err(|error| Error::Program(error.to_string()))?;
+    verify(func).map_err(|error| ProgramError::Invalid { source: error })?;
     if func.form != Form::Spmd
         || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Return { .. })))
     {

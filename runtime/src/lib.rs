@@ -103,7 +103,9 @@ pub use cancel::CancelToken;
 pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{
+    Addresses, Axis, ConfigError, Error, LaunchError, MemoryError, ProgramError, RowsError, StateError,
+};
 pub use exec::{BoundSampler, Sampler};
 pub use fault::{Fault, FaultKind};
 pub use launch::{Arg, GlobalMode, GlobalSpace, Launch, Progress};

@@ -2,7 +2,7 @@
 
 use crate::code_source::Outside;
 use crate::fork::Section;
-use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
+use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramError, ProgramOptions};
 use warpjit_frontend::container::{self, ContainerError, Selection};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
@@ -16,7 +16,7 @@ impl From<LoadError> for Error {
                 stopped.into()
             }
             LoadError::Container(error) => Error::Container(error),
-            LoadError::Program(reason) => Error::Program(reason),
+            LoadError::Program(reason) => ProgramError::Code { reason }.into(),
         }
     }
 }
@@ -112,15 +112,15 @@ impl Program {
     ) -> Result<Program, Error> {
         let _section = Section::enter();
         if options.entry != 0 || options.base != 0 {
-            return Err(Error::Program("entry and base are of code in a file, not in guest memory".into()));
+            return Err(ProgramError::EntryOfFile.into());
         }
         if options.segment.is_some() && options.isa == Isa::Gcn {
-            return Err(Error::Program("gcn has no code segments".into()));
+            return Err(ProgramError::NoCodeSegments { isa: options.isa }.into());
         }
-        let chip = options.chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
+        let chip = options.chip.ok_or(ProgramError::NoChip)?;
         check_chip(chip, options)?;
         if (options.rsrc1.is_some() || options.rsrc2.is_some()) && options.isa != Isa::Gcn {
-            return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
+            return Err(ProgramError::Rsrc.into());
         }
         let place = CodePlace { source: &Outside(source), entry: address, segment: options.segment };
         let image = chip.target().lift_at(&place, &code_options(options, true), &meter(budget, cancel))?;
@@ -159,14 +159,14 @@ fn is_raw(module: &Module) -> bool {
 fn chip_for(module: &Module, options: &ProgramOptions) -> Result<Chip, Error> {
     let isa = options.isa;
     if module.isa != isa {
-        return Err(Error::Program(format!("code is for {}, not {isa}", module.isa)));
+        return Err(ProgramError::OtherIsa { found: module.isa, wanted: isa }.into());
     }
     let chip = options.chip.or(module.chip);
-    let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
+    let chip = chip.ok_or(ProgramError::NoChip)?;
     check_chip(chip, options)?;
     let rsrc = options.rsrc1.is_some() || options.rsrc2.is_some();
     if rsrc && !(is_raw(module) && isa == Isa::Gcn) {
-        return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
+        return Err(ProgramError::Rsrc.into());
     }
     Ok(chip)
 }
@@ -174,7 +174,7 @@ fn chip_for(module: &Module, options: &ProgramOptions) -> Result<Chip, Error> {
 fn check_chip(chip: Chip, options: &ProgramOptions) -> Result<(), Error> {
     let isa = options.isa;
     if chip.isa() != isa {
-        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {}", chip.isa())));
+        return Err(ProgramError::OtherChip { isa, chip }.into());
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ fn lift(
     let raw = is_raw(module);
     if let Some(stage) = options.stage.as_ref().filter(|_| !raw) {
         let stage = stage.stage.name();
-        return Err(Error::Program(format!("{stage} programs are raw code, not kernels of a container")));
+        return Err(ProgramError::StageOfContainer { stage }.into());
     }
     let image = chip.target().lift(module, kernel, &code_options(options, raw), meter)?;
     Program::lifted(image, options.isa != Isa::Vp1, options.stage.clone())

@@ -66,7 +66,7 @@ use crate::exec::tiers::{Hint, Patience, Step, Stepper, StepperParts, Tiers, Wat
 use crate::exec::{Limits, RowFacts};
 use crate::fork::Section;
 use crate::variant::Variant;
-use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
+use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program, ProgramError};
 
 /// The environment of the processor, which the embedder provides.
 pub trait Outside {
@@ -493,7 +493,7 @@ impl Machine {
             .nodes
             .get(&self.at)
             .copied()
-            .ok_or_else(|| Error::Program(format!("no bundle at word {:#x}", self.at.pc)))
+            .ok_or_else(|| ProgramError::NoBundle { word: self.at.pc }.into())
     }
 
     fn node_of(&self, block: Block) -> Node {

@@ -755,7 +755,7 @@ fn error_of(program: &Program, launch: &Launch, batch: &mut Batch<'_>) -> String
     let engine = support::engine(Tier::Interp, 1);
     let memory = engine.memory().expect("memory");
     match engine.run_stage(program, &memory, launch, batch) {
-        Err(Error::Launch(text)) => text,
+        Err(Error::Launch(error)) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }

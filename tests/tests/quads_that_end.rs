@@ -460,7 +460,7 @@ fn levels_of_gcn_count_lanes_that_have_left() {
     let text = text.replacen("v_mov_b32 v4, v0\n", "v_mov_b32 v4, v0\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\n", 1);
     let text = text.replacen("v_mov_b32 v6, 8.0\nv_mov_b32 v7, 0\n", "v_mov_b32 v6, 0x41000000\n", 1);
     let pixels = Pixels::new(|lane| u32::from(lane.is_multiple_of(8)));
-    let row = |lane: usize| [if lane / 4 % 2 == 0 { ONE } else { 0 }; 2];
+    let row = |lane: usize| [if (lane / 4).is_multiple_of(2) { ONE } else { 0 }; 2];
     for generation in GCN {
         let tiling = if generation == gcn::Generation::Gfx9 { 0 } else { 8 };
         let descriptor = [
@@ -468,7 +468,7 @@ fn levels_of_gcn_count_lanes_that_have_left() {
             10 << 20,
             31 | 31 << 14,
             0xfac | 5 << 16 | tiling << 20 | 9 << 28,
-            if tiling == 0 { 31 << 13 } else { 31 << 13 },
+            31 << 13,
             if tiling == 0 { 5 << 28 } else { 0 },
             0,
             0,

@@ -1059,6 +1059,20 @@ const char *warpjit_version_string(void);
 const char *warpjit_last_error(void);
 
 /**
+ * Which kind of error the last call of this thread that failed has returned: the name that the Rust library has for it ("Overlap" of
+ * 'MemoryError::Overlap'), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle).
+ * The text is valid until the next call on this thread that fails. It is never NULL.
+ */
+const char *warpjit_last_error_kind(void);
+
+/**
+ * A number of the last error of this thread: of the field with that name ("address", "limit", "found", ..: those of the kind in the Rust
+ * documentation). WARPJIT_ERROR_NOT_FOUND if it has none, which leaves the last error as it is.
+ */
+warpjit_status warpjit_last_error_number(const char *name,
+                                         uint64_t *out);
+
+/**
  * A short name of a status. It is never NULL and valid for ever.
  */
 const char *warpjit_status_name(warpjit_status status);

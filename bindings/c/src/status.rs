@@ -6,7 +6,9 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use warpjit_frontend::SourceErrors;
-use warpjit_runtime::{Denied, Error};
+use warpjit_runtime::{Denied, Error, MemoryError};
+
+use crate::pointers::{put, text};
 
 /// The result of a call: WARPJIT_OK or one of WARPJIT_ERROR_... . Values that a program does not know are errors.
 pub type warpjit_status = i32;
@@ -48,6 +50,9 @@ pub const WARPJIT_ERROR_DEPENDENCY: warpjit_status = 16;
 /// What was waited for is not done yet.
 pub const WARPJIT_ERROR_NOT_DONE: warpjit_status = 17;
 
+/// An empty text.
+const EMPTY: &[u8] = b"\0";
+
 /// The names of statuses.
 const NAMES: [&[u8]; 18] = [
     b"ok\0",
@@ -75,11 +80,13 @@ const NAMES: [&[u8]; 18] = [
 pub(crate) struct Failure {
     pub status: warpjit_status,
     pub text: String,
+    /// What the library said, where it is the reason.
+    pub error: Option<Box<Error>>,
 }
 
 impl Failure {
     pub fn new(status: warpjit_status, text: impl Into<String>) -> Self {
-        Failure { status, text: text.into() }
+        Failure { status, text: text.into(), error: None }
     }
 
     /// Of an argument.
@@ -106,13 +113,15 @@ impl From<Error> for Failure {
             // A kind of error that this crate does not know yet.
             _ => WARPJIT_ERROR_INTERNAL,
         };
-        Failure::new(status, error.to_string())
+        Failure { status, text: error.to_string(), error: Some(Box::new(error)) }
     }
 }
 
 impl From<Denied> for Failure {
-    fn from(denied: Denied) -> Self {
-        Failure::new(WARPJIT_ERROR_MEMORY, denied.to_string())
+    fn from(source: Denied) -> Self {
+        let text = source.to_string();
+        let error = Some(Box::new(MemoryError::Gone { source }.into()));
+        Failure { status: WARPJIT_ERROR_MEMORY, text, error }
     }
 }
 
@@ -132,8 +141,16 @@ impl From<warpjit_frontend::LoadError> for Failure {
 pub(crate) struct CallbackFailed(pub String);
 
 thread_local! {
-    /// The text of this thread's last failure.
-    static LAST: RefCell<CString> = RefCell::default();
+    /// This thread's last failure.
+    static LAST: RefCell<Last> = RefCell::default();
+}
+
+/// A failure as it is kept.
+#[derive(Default)]
+struct Last {
+    text: CString,
+    kind: CString,
+    error: Option<Box<Error>>,
 }
 
 /// A C string of a text. Zero bytes are left out.
@@ -141,9 +158,13 @@ pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
-fn remember(failure: &Failure) {
+fn remember(failure: Failure) -> warpjit_status {
+    let Failure { status, text, error } = failure;
+    let kind = c_string(error.as_deref().map_or("", Error::kind));
+    let last = Last { text: c_string(&text), kind, error };
     // A thread that is ending has no text any more.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = c_string(&failure.text));
+    let _ = LAST.try_with(|place| *place.borrow_mut() = last);
+    status
 }
 
 /// Runs the work of an entry point. Panics end here.
@@ -153,8 +174,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> warpjit_statu
         Ok(Err(failure)) => failure,
         Err(payload) => failure_of(payload),
     };
-    remember(&failure);
-    failure.status
+    remember(failure)
 }
 
 /// What a panic was about.
@@ -195,7 +215,31 @@ macro_rules! entry {
 /// on this thread that fails. It is never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn warpjit_last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(NAMES[0].as_ptr().cast())
+    LAST.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(EMPTY.as_ptr().cast())
+}
+
+/// Which kind of error the last call of this thread that failed has returned: the name that the Rust library has for it ("Overlap" of
+/// `MemoryError::Overlap`), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle).
+/// The text is valid until the next call on this thread that fails. It is never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn warpjit_last_error_kind() -> *const c_char {
+    LAST.try_with(|last| last.borrow().kind.as_ptr()).unwrap_or(EMPTY.as_ptr().cast())
+}
+
+/// A number of the last error of this thread: of the field with that name ("address", "limit", "found", ..: those of the kind in the Rust
+/// documentation). WARPJIT_ERROR_NOT_FOUND if it has none, which leaves the last error as it is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_last_error_number(name: *const c_char, out: *mut u64) -> warpjit_status {
+    let mut found = None;
+    let status = entry!({
+        let name = text(name, "name")?;
+        let number = LAST.try_with(|last| last.borrow().error.as_ref().and_then(|error| error.number(name)));
+        found = number.ok().flatten();
+        if let Some(number) = found {
+            put(out, number)?;
+        }
+    });
+    if status == WARPJIT_OK && found.is_none() { WARPJIT_ERROR_NOT_FOUND } else { status }
 }
 
 /// A short name of a status. It is never NULL and valid for ever.

@@ -117,7 +117,7 @@ fn run(args: &BenchArgs, file: &SuiteFile) -> (Row, Status) {
             outcome.status
         }
         Err(error) => {
-            row.message = Some(format!("{error:#}"));
+            row.message = Some(warpjit::whole_text(&error));
             Status::Error
         }
     };

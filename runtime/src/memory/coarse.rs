@@ -7,7 +7,7 @@
 
 use super::edit::{Buffer, Edit};
 use super::reservation::Rights;
-use crate::Error;
+use crate::{Error, MemoryError};
 use std::sync::atomic::Ordering;
 
 /// Buffers of at least this size keep mappings of their own. There can be only few of them, and most of their pages may
@@ -26,7 +26,7 @@ impl Edit<'_> {
         let memory = self.memory;
         let alone = if self.has_others() { None } else { memory.0.space.alone() };
         let Some(_alone) = alone else {
-            return Err(Error::Memory("the host has no room for more mappings".into()));
+            return Err(MemoryError::HostFull.into());
         };
         self.unlock()?;
         self.set_coarse(true);
@@ -77,9 +77,7 @@ impl Edit<'_> {
         }
         let memory = self.memory;
         let Some(_alone) = memory.0.space.alone() else {
-            return Err(Error::Memory(
-                "launches run in a space with too many buffers for their number".into(),
-            ));
+            return Err(MemoryError::LaunchesRun.into());
         };
         self.merge_alone()
     }
@@ -98,9 +96,7 @@ impl Edit<'_> {
                     let parts = self.written_parts(first, end)?;
                     self.space().open(first, end)?;
                     for (at, bytes) in parts {
-                        self.memory
-                            .copy_in(at, &bytes)
-                            .map_err(|denied| Error::Memory(denied.to_string()))?;
+                        self.memory.copy_in(at, &bytes).map_err(|source| MemoryError::Gone { source })?;
                     }
                 }
                 at = end;
@@ -119,7 +115,7 @@ impl Edit<'_> {
                 continue;
             }
             let mut part = vec![0; self.host_page() as usize];
-            self.memory.load_bytes(at, &mut part).map_err(|denied| Error::Memory(denied.to_string()))?;
+            self.memory.load_bytes(at, &mut part).map_err(|source| MemoryError::Gone { source })?;
             // Skip parts that are zero, so that untouched pages stay untouched.
             if part.iter().any(|&byte| byte != 0) {
                 parts.push((at, part));

@@ -10,7 +10,7 @@
 
 use super::edit::rights_of;
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
-use crate::{Error, fork};
+use crate::{Error, MemoryError, fork};
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -181,10 +181,8 @@ impl Memory {
         self.edit(|edit| {
             let host_page = edit.host_page();
             if !range.start.is_multiple_of(host_page) || !range.end.is_multiple_of(host_page) {
-                return Err(Error::Memory(format!(
-                    "pages from {:#x} to {:#x}: not multiples of {host_page:#x}",
-                    range.start, range.end
-                )));
+                let Range { start, end } = range;
+                return Err(MemoryError::UnalignedRange { start, end, align: host_page }.into());
             }
             let mut found: Vec<Range<u64>> = Vec::new();
             let mut add = |start: u64, end: u64| match found.last_mut() {

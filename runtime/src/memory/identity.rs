@@ -1,14 +1,14 @@
 //! Mapping in a space whose addresses are the host's.
 //!
 //! What has no address of its own comes from a range that the space has reserved ([`Own`]), so that code finds it as it finds the window of
-//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was
-//! unmapped while somebody used the space stays held until nobody does.
+//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on code looks addresses outside
+//! of the range up in the table of page rights, where that says that the space has them. What was unmapped while somebody used the space stays held until nobody does.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
 use super::window_access::BANK;
-use super::{Access, anywhere, rebase};
-use crate::Error;
+use super::{Access, WINDOW_BYTES, anywhere, rebase};
+use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use warpjit_backend::Context;
@@ -109,8 +109,7 @@ impl Edit<'_> {
         kind: Kind,
     ) -> Result<u64, Error> {
         let whole = bytes.checked_next_multiple_of(self.host_page());
-        let whole =
-            whole.ok_or_else(|| Error::Memory(format!("a mapping of {bytes:#x} bytes is too large")))?;
+        let whole = whole.ok_or(MemoryError::TooLarge { address, bytes, limit: WINDOW_BYTES })?;
         let at = match self.in_range(address, whole)? {
             Some(at) => {
                 let own = self.memory.0.own.as_ref();
@@ -126,7 +125,7 @@ impl Edit<'_> {
             None => {
                 let map = |at| what.elsewhere(at, whole, access.rights());
                 let at = self.take_addresses(address, whole, map)?;
-                self.become_careful();
+                self.reach_elsewhere();
                 at
             }
         };
@@ -151,9 +150,7 @@ impl Edit<'_> {
             return Ok(None);
         }
         if !own.holds(at, end) {
-            return Err(Error::Memory(format!(
-                "buffer at {at:#x}..{end:#x} is partly in the space's own range"
-            )));
+            return Err(MemoryError::PartlyHandedOut { address: at, end }.into());
         }
         // No buffer is there: what is not free is held, and its pages are the space's.
         self.forget_held(at, end);
@@ -208,9 +205,9 @@ impl Edit<'_> {
     /// Refuses what is not the space's own memory where the space hands out addresses.
     pub fn outside_own(&self, at: u64, bytes: u64) -> Result<(), Error> {
         match &self.memory.0.own {
-            Some(own) if own.touches(at, at.saturating_add(bytes)) => Err(Error::Memory(format!(
-                "addresses at {at:#x} are those that the space hands out by itself"
-            ))),
+            Some(own) if own.touches(at, at.saturating_add(bytes)) => {
+                Err(MemoryError::HandedOut { address: at }.into())
+            }
             _ => Ok(()),
         }
     }

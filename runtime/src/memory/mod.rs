@@ -52,8 +52,8 @@ pub use space::ADDRESS_BITS;
 pub(crate) use space::InUse;
 pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
 
-use crate::Error;
 use crate::fork::Mutex;
+use crate::{Error, MemoryError};
 use edit::{Edit, State};
 use identity::Own;
 use options::Form;
@@ -148,6 +148,8 @@ struct Shared {
     coarse: AtomicBool,
     /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
     careful: AtomicBool,
+    /// Whether a space whose addresses are the host's has had memory outside of the range that it hands out. Code looks such addresses up.
+    elsewhere: AtomicBool,
     /// In a space whose addresses are the host's: the range that it hands out.
     own: Option<Own>,
 }
@@ -202,12 +204,11 @@ impl Memory {
     pub unsafe fn over(base: *mut u8, bytes: u64) -> Result<Self, Error> {
         let page = rustix::param::page_size();
         if !bytes.is_power_of_two() || !(1 << 32..=WINDOW_BYTES).contains(&bytes) {
-            return Err(Error::Memory(format!(
-                "a range of {bytes:#x} bytes; possible are powers of two from 4 GiB to {WINDOW_BYTES:#x}"
-            )));
+            return Err(MemoryError::RangeSize { bytes, least: 1 << 32, most: WINDOW_BYTES }.into());
         }
         if !base.addr().is_multiple_of(page) {
-            return Err(Error::Memory(format!("a range at {base:p}, which is no multiple of {page:#x}")));
+            let (found, align) = (base.addr() as u64, page as u64);
+            return Err(MemoryError::Unaligned { what: "a range's start", found, align }.into());
         }
         // SAFETY: as the caller promises.
         let window = unsafe { Reservation::of_embedder(base, bytes) };
@@ -222,13 +223,14 @@ impl Memory {
         let own = if form.is_identity { Own::new() } else { None };
         let mut state = State::new(host_page);
         state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
-        let is_apart = form.is_identity && (own.is_none() || form.ignored_bits > 0);
+        let is_apart = form.is_identity && own.is_none();
         Ok(Memory(Arc::new(Shared {
             space: Space::new(window, flags)?,
             form,
             host_page,
             state: Mutex::new(state),
             coarse: AtomicBool::new(false),
+            elsewhere: AtomicBool::new(false),
             careful: AtomicBool::new(form.careful || form.is_small || is_apart),
             own,
         })))
@@ -237,7 +239,7 @@ impl Memory {
     /// Runs `work` on the state, which no other thread changes meanwhile.
     fn edit<T>(&self, work: impl FnOnce(&mut Edit<'_>) -> Result<T, Error>) -> Result<T, Error> {
         if self.0.form.is_embedders {
-            return Err(Error::Memory("the embedder maps the memory of this space by itself".into()));
+            return Err(MemoryError::OfEmbedder.into());
         }
         let mut state = self.0.state.lock();
         let mut edit = Edit { memory: self, state: &mut state };
@@ -277,8 +279,8 @@ impl Memory {
     }
 
     /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory, small spaces, identity with memory that the embedder has
-    /// chosen ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space becomes careful goes
+    /// help: devices, pagers, write watches, private host memory (but in a space of [`MemoryOptions::identity`]), small spaces.
+    /// Such code is slower. A launch that is running when a space becomes careful goes
     /// on as it is: for it, special pages are not mapped.
     pub fn is_careful(&self) -> bool {
         self.0.careful.load(Ordering::Relaxed)
@@ -305,8 +307,9 @@ impl Memory {
     /// [`Error::Memory`] with the first address that is not mapped.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
         let _used = self.use_it();
-        self.load_bytes(address, out)
-            .map_err(|denied| Error::Memory(format!("read of {} bytes at {address:#x}: {denied}", out.len())))
+        let read = self.load_bytes(address, out);
+        let bytes = out.len();
+        read.map_err(|source| MemoryError::Copy { address, bytes, store: false, source }.into())
     }
 
     /// Copies from the host to guest memory, whether guest code may write there or not.
@@ -317,9 +320,8 @@ impl Memory {
     /// # Errors
     /// [`Error::Memory`] with the first address that is not mapped.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
-        let told = |denied: Denied| {
-            Error::Memory(format!("write of {} bytes at {address:#x}: {denied}", data.len()))
-        };
+        let bytes = data.len();
+        let told = |source: Denied| Error::from(MemoryError::Copy { address, bytes, store: true, source });
         let used = self.use_it();
         // Most memory can be written as it is.
         if self.store_bytes(address, data).is_ok() {
@@ -391,9 +393,11 @@ impl Memory {
     pub(crate) fn needs_translation(&self) -> bool {
         // It may be replaced meanwhile.
         let _used = self.use_it();
+        if self.0.form.is_identity {
+            return self.is_elsewhere() || self.is_careful();
+        }
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
-            || self.0.form.is_identity
             || self.is_careful()
             || self.ignored_bits() > 0
     }
@@ -406,6 +410,11 @@ impl Memory {
     /// Whether guest addresses are the host's.
     pub(crate) fn is_identity(&self) -> bool {
         self.0.form.is_identity
+    }
+
+    /// Whether there is, or was, memory outside of the range that a space of the host's own addresses hands out.
+    fn is_elsewhere(&self) -> bool {
+        self.0.elsewhere.load(Ordering::SeqCst)
     }
 
     /// Lets code find what a space of the host's own addresses hands out, relative to where that begins ([`rebase`]).

@@ -2,7 +2,7 @@
 
 use super::reservation::Reservation;
 use super::{ADDRESS_BITS, WINDOW_BYTES};
-use crate::{Chip, Error, Isa};
+use crate::{Chip, Error, Isa, MemoryError};
 
 /// The form of an address space ([`super::Memory::with`]).
 ///
@@ -109,25 +109,23 @@ impl MemoryOptions {
 
     /// The host addresses of the window, and the form.
     pub(super) fn make(&self) -> Result<(Reservation, Form), Error> {
-        let bad = |what: String| Error::Memory(format!("options of a space: {what}"));
+        let bad = |reason| Error::from(MemoryError::Options { reason });
         if self.ignored_bits > 32 {
-            return Err(bad(format!("{} ignored bits, possible are up to 32", self.ignored_bits)));
+            return Err(MemoryError::IgnoredBits { bits: self.ignored_bits, limit: 32 }.into());
         }
         let form = Form { ignored_bits: self.ignored_bits, careful: self.careful, ..Form::default() };
         if self.identity {
             if self.size.is_some() || self.address_bits.is_some() {
-                return Err(bad("identity has the host's addresses, and no size of its own".into()));
+                return Err(bad("identity has the host's addresses, and no size of its own"));
             }
             return Ok((Reservation::identity(), Form { is_identity: true, ..form }));
         }
         if let Some(bytes) = self.size {
             if self.address_bits.is_some() {
-                return Err(bad("a size and a number of address bits".into()));
+                return Err(bad("a size and a number of address bits"));
             }
             if bytes == 0 || bytes > 1 << 32 || !bytes.is_multiple_of(1 << 16) {
-                return Err(bad(format!(
-                    "a size of {bytes:#x} bytes; possible are multiples of 64 KiB up to 4 GiB"
-                )));
+                return Err(MemoryError::SpaceSize { bytes, limit: 1 << 32 }.into());
             }
             let form = Form { limit: Some(bytes), is_small: true, ..form };
             return Ok((Reservation::bare(bytes)?, form));
@@ -139,7 +137,7 @@ impl MemoryOptions {
                 let form = Form { limit: Some(bytes), ..form };
                 Ok((Reservation::of_bytes(bytes.min(WINDOW_BYTES))?, form))
             }
-            Some(bits) => Err(bad(format!("{bits} address bits, possible are 32 to {ADDRESS_BITS}"))),
+            Some(bits) => Err(MemoryError::AddressBits { bits, least: 32, most: ADDRESS_BITS }.into()),
         }
     }
 }

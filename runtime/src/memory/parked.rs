@@ -11,7 +11,7 @@
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::Rights;
 use super::{Access, Memory};
-use crate::Error;
+use crate::{Error, LaunchError, MemoryError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -107,10 +107,7 @@ impl Memory {
         if self.needs_signals() {
             return match wanted.first() {
                 None => Ok(Some(Leased(Vec::new()))),
-                Some(segment) => Err(Error::Launch(format!(
-                    "the launch provides the {}, which cannot be mapped in a space that the embedder maps by itself",
-                    segment.name
-                ))),
+                Some(segment) => Err(LaunchError::SegmentOfEmbedder { segment: segment.name }.into()),
             };
         }
         let mut pause = Duration::from_micros(5);
@@ -159,7 +156,7 @@ impl Edit<'_> {
                 *users += 1;
             } else if let Err(error) = self.map_parked(address, bytes, access, &segment.contents) {
                 self.end_lease(&leased);
-                return Err(Error::Launch(format!("no room for the {name}: {error}")));
+                return Err(LaunchError::Segment { segment: name, source: Box::new(error) }.into());
             } else {
                 self.state.parked.leases.push((segment, 1));
             }
@@ -218,7 +215,7 @@ impl Edit<'_> {
     fn write_first(&mut self, address: u64, contents: &[u8]) -> Result<(), Error> {
         let end = address + contents.len() as u64;
         let written = self.unprotected(address, end, |edit| edit.memory.copy_in(address, contents));
-        let written = written.and_then(|done| done.map_err(|denied| Error::Memory(denied.to_string())));
+        let written = written.and_then(|done| done.map_err(|source| MemoryError::Gone { source }.into()));
         written.inspect_err(|_| {
             let _ = self.unmap(address);
         })

@@ -3,7 +3,9 @@
 //! There the guest's address is the host's, and nothing of the process but the space's memory may be reached. Code finds the range at
 //! [`warpjit_backend::Context::global_base`], with guards around it, as it finds the window of other spaces: an address minus the range's
 //! start is tested as any 64-bit address is. So what is outside of the range is beyond the address space, and faults. The start differs
-//! from space to space, so code reads it from a const bank that no guest names ([`BANK`]).
+//! from space to space, so code reads it from a const bank that no guest names ([`BANK`]). If the space has memory outside of the range,
+//! relative addresses are translated ([`warpjit_ir::passes::translate`]): a relative address is the distance from the range's start on the
+//! host, too, so code needs but look in the table of page rights whether the space has what is there.
 
 use super::window_access::{BANK, WINDOWS, WindowWords};
 use warpjit_ir::entities::{Block, Inst, Value};
@@ -29,7 +31,8 @@ fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
 }
 
 /// Rewrites all accesses of a function; `false`, with the function as it was, if it has some of another kind: then the interpreter runs it.
-pub fn run(func: &mut Function) -> bool {
+/// `ignored`: so many of the highest bits of an address repeat the bit below them, whatever the guest has there.
+pub fn run(func: &mut Function, ignored: u32) -> bool {
     let known = |inst: Inst| {
         let data = func.inst(inst);
         global_access(func, inst).is_none()
@@ -46,7 +49,7 @@ pub fn run(func: &mut Function) -> bool {
                 let pc = func.inst(inst).pc;
                 let mut at = At { func, block, pc };
                 let start = *start.get_or_insert_with(|| at.start());
-                at.rebase(inst, mem, start);
+                at.rebase(inst, mem, start, ignored);
             }
             func.block_mut(block).insts.push(inst);
         }
@@ -84,7 +87,7 @@ impl At<'_> {
     }
 
     /// Makes the address of an access relative.
-    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value) {
+    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value, ignored: u32) {
         let mut address = self.func.inst(inst).args[0];
         let ty = self.func.ty(address);
         let wide = Type { scalar: Scalar::I64, uniform: ty.uniform };
@@ -94,6 +97,14 @@ impl At<'_> {
             let offset = self.make(Opcode::Const, &[], Imm::Bits((mem.offset as u32).into()), number);
             let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
             address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
+            mem.offset = 0;
+        } else if ignored > 0 {
+            let number = Type { scalar: Scalar::I64, uniform: true };
+            let offset = self.make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
+            let by = self.make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
+            let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, wide);
+            let up = self.make(Opcode::Ishl, &[sum, by], Imm::None, wide);
+            address = self.make(Opcode::Sshr, &[up, by], Imm::None, wide);
             mem.offset = 0;
         }
         let place = self.make(Opcode::Isub, &[address, start], Imm::None, wide);

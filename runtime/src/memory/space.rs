@@ -19,7 +19,7 @@ use super::ranges::Ranges;
 use super::region::{LEAST_TABLE_BYTES, Region};
 use super::reservation::{Backing, Reservation, Rights};
 use super::special::{self, OfPager, Watched};
-use crate::Error;
+use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +47,7 @@ pub(super) struct Piece {
 }
 
 fn nothing_at(address: u64) -> Error {
-    Error::Memory(format!("no guest memory can be at {address:#x}"))
+    MemoryError::NoAddress { address }.into()
 }
 
 /// What is reserved outside the window, and what is special ([`super::special`]). Never changed once it is made.

@@ -4,10 +4,12 @@
 use super::window_access::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 use std::hash::{Hash, Hasher};
 
-use crate::{Error, GlobalMode, GlobalSpace};
+use crate::{Error, GlobalMode, GlobalSpace, LaunchError};
 
 /// Largest size of a window.
 const SPACE_BYTES: u64 = 1 << 32;
+/// The largest tile mode.
+const MOST_TILE_MODE: u32 = 5;
 
 /// All windows of a launch.
 #[derive(Debug, Clone, Default)]
@@ -24,36 +26,33 @@ impl Windows {
         }
         let mut list = Box::new([None; WINDOWS]);
         for space in spaces {
-            let bad = |reason: String| Error::Launch(format!("global space g{}[]: {reason}", space.index));
+            let window = space.index;
             let place = usize::try_from(space.index)
                 .ok()
                 .and_then(|index| list.get_mut(index))
-                .ok_or_else(|| bad(format!("there are {WINDOWS}, 0 to {}", WINDOWS - 1)))?;
+                .ok_or(LaunchError::NoWindow { window, limit: WINDOWS })?;
             if place.is_some() {
-                return Err(bad("is given twice".into()));
+                return Err(LaunchError::WindowTwice { window }.into());
             }
             if space.address.checked_add(space.bytes).is_none_or(|end| end > SPACE_BYTES) {
-                return Err(bad(format!(
-                    "{:#x} bytes at {:#x} are beyond 32-bit addresses",
-                    space.bytes, space.address
-                )));
+                let GlobalSpace { address, bytes, .. } = *space;
+                return Err(LaunchError::WindowBeyond { window, address, bytes }.into());
             }
             if let GlobalMode::Tiled2d { pitch, width, height, tile_mode } = space.mode {
-                if tile_mode > 5 {
-                    return Err(bad(format!("tile mode {tile_mode}, largest is 5")));
+                if tile_mode > MOST_TILE_MODE {
+                    return Err(
+                        LaunchError::TileMode { window, found: tile_mode, limit: MOST_TILE_MODE }.into()
+                    );
                 }
                 if pitch == 0 || pitch % TILE_WIDTH != 0 {
-                    return Err(bad(format!("pitch {pitch} is not a multiple of {TILE_WIDTH}")));
+                    return Err(LaunchError::TilePitch { window, pitch, align: TILE_WIDTH }.into());
                 }
                 if width > pitch || width > 1 << 16 || height > 1 << 16 {
-                    return Err(bad(format!("{width} by {height} is more than the pitch or 65536 allow")));
+                    return Err(LaunchError::TiledSize { window, width, height }.into());
                 }
                 let rows = u64::from(height).next_multiple_of(4 << tile_mode);
                 if rows * u64::from(pitch) > space.bytes {
-                    return Err(bad(format!(
-                        "{rows} rows of {pitch} bytes are more than the {} bytes of its buffer",
-                        space.bytes
-                    )));
+                    return Err(LaunchError::TiledRows { window, rows, pitch, limit: space.bytes }.into());
                 }
             }
             *place = Some(*space);

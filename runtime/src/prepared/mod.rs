@@ -8,7 +8,7 @@ mod wide;
 mod working;
 
 use crate::exec::setup::Bank;
-use crate::{CancelToken, Engine, Error, Launch, Memory, Program, Report};
+use crate::{CancelToken, Engine, Error, Launch, LaunchError, Memory, Program, Report};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Template {
     pub fn new(engine: Engine, program: Program, memory: Memory, launch: Launch) -> Result<Arc<Self>, Error> {
         if let Some(interface) = program.interface() {
             let stage = interface.stage.name();
-            return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
+            return Err(LaunchError::NeedsBatch { stage }.into());
         }
         Ok(Arc::new(Template { engine, program, memory, launch, id: number() }))
     }
@@ -119,9 +119,7 @@ impl Engine {
         let template = Template::new(self.clone(), program.clone(), memory.clone(), launch.clone())?;
         let working = Working::new(template)?;
         if working.is_special() {
-            return Err(Error::Launch(
-                "a launch that may be saved, or with last blocks of another size, cannot be prepared".into(),
-            ));
+            return Err(LaunchError::NotPreparable.into());
         }
         Ok(Prepared { working })
     }

@@ -14,7 +14,7 @@ use crate::exec::{
 use crate::fork::Section;
 use crate::memory::Held;
 use crate::variant::Variant;
-use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
+use crate::{CancelToken, Config, Error, Launch, LaunchError, Report, Stats, TierShares};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -166,10 +166,10 @@ impl Working {
         let (launch, plan) = (&self.template.launch, &self.plan);
         let one = plan.blocks.end - plan.blocks.start == 1;
         if launch.capture_registers && (!one || plan.warps != 1) {
-            return Err(Error::Launch("registers can be captured of one warp only".into()));
+            return Err(LaunchError::CapturedWarps.into());
         }
         if launch.capture_shared && !one {
-            return Err(Error::Launch("shared memory can be captured of one block only".into()));
+            return Err(LaunchError::CapturedBlocks.into());
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Working {
 
     /// The plan, while nothing runs. Callers take no clone that lasts longer than a run.
     fn plan(&mut self) -> Result<&mut Plan, Error> {
-        Arc::get_mut(&mut self.plan).ok_or_else(|| Error::Launch("the prepared launch is running".into()))
+        Arc::get_mut(&mut self.plan).ok_or_else(|| LaunchError::PreparedRuns.into())
     }
 
     pub fn grid(&self) -> [u32; 3] {

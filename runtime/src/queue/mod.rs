@@ -13,7 +13,7 @@ mod tests;
 
 use crate::prepared::{Prepared, Template};
 use crate::stage::OwnedBatch;
-use crate::{Engine, Error, Launch, Memory, Program};
+use crate::{Engine, Error, Launch, LaunchError, Memory, Program};
 use run::{Changes, Record, StageJob, Work};
 use std::fmt;
 use std::sync::Arc;
@@ -330,18 +330,18 @@ impl<'a> Dispatch<'a> {
         if let Some((offset, bytes)) = self.args
             && offset.checked_add(bytes.len()).is_none_or(|end| end > working.args_bytes())
         {
-            return Err(Error::Launch(format!(
-                "{} bytes of arguments at {offset}, {} bytes were prepared",
-                bytes.len(),
-                working.args_bytes()
-            )));
+            return Err(LaunchError::PreparedArguments {
+                offset,
+                bytes: bytes.len(),
+                limit: working.args_bytes(),
+            }
+            .into());
         }
         if let Some((first, words)) = self.user_data
             && first.checked_add(words.len()).is_none_or(|end| end > working.most_user())
         {
-            let most = working.most_user();
             let end = first.saturating_add(words.len());
-            return Err(Error::Launch(format!("user data up to word {end}, the program takes {most}")));
+            return Err(LaunchError::PreparedUserData { end, limit: working.most_user() }.into());
         }
         if let Some(grid) = self.grid {
             working.check_grid(grid)?;

@@ -7,7 +7,7 @@ use super::{Buffer, Identity, SavedLaunch};
 use crate::bytes::{Reader, Writer};
 use crate::digest::{BYTES, checksum};
 use crate::exec::{Barrier, BlockState, LaunchState, WarpWords};
-use crate::{Access, Error};
+use crate::{Access, Error, StateError};
 use warpjit_ir::Block;
 use warpjit_ir::interp::{Entry, EntryKind, WarpState};
 
@@ -31,18 +31,17 @@ pub fn seal(rest: &[u8]) -> Vec<u8> {
 
 /// What follows the head, if that is right.
 pub fn unseal(bytes: &[u8]) -> Result<&[u8], Error> {
-    let bad = |what: String| Err(Error::State(what));
     let mut from = Reader(bytes);
     if from.array() != Some(&MAGIC) {
-        return bad("these bytes are no saved launch".into());
+        return Err(StateError::Foreign.into());
     }
-    let Some(version) = from.u32() else { return bad("it is cut off".into()) };
+    let Some(version) = from.u32() else { return Err(StateError::Cut.into()) };
     if version != VERSION {
-        return bad(format!("its format has version {version}, known is {VERSION}"));
+        return Err(StateError::Version { found: version, known: VERSION }.into());
     }
-    let Some(digest) = from.array::<BYTES>() else { return bad("it is cut off".into()) };
+    let Some(digest) = from.array::<BYTES>() else { return Err(StateError::Cut.into()) };
     if *digest != checksum(&KEY, from.0) {
-        return bad("it is cut off or damaged".into());
+        return Err(StateError::Damaged.into());
     }
     Ok(from.0)
 }

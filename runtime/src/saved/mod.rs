@@ -13,7 +13,7 @@ use crate::bytes::{Reader, Writer};
 use crate::digest::{BYTES, Digest};
 use crate::exec::LaunchState;
 use crate::exec::setup::Plan;
-use crate::{Access, Config, Error, Launch, Memory, Numerics, Program};
+use crate::{Access, Config, Error, Launch, Memory, Numerics, Program, StateError};
 use std::fmt;
 use std::hash::Hash;
 
@@ -129,10 +129,10 @@ impl SavedLaunch {
     /// The state, if it is of this launch.
     pub(crate) fn state_of(&self, identity: &Identity) -> Result<&LaunchState, Error> {
         if self.of.program != identity.program {
-            return Err(Error::State("it is of another program".into()));
+            return Err(StateError::OtherProgram.into());
         }
         if self.of.launch != identity.launch {
-            return Err(Error::State("it is of another launch of this program".into()));
+            return Err(StateError::OtherLaunch.into());
         }
         Ok(&self.state)
     }
@@ -186,7 +186,7 @@ impl SavedLaunch {
     /// [`Error::State`] if these are no such bytes, or of another version of the format, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let body = format::unseal(bytes)?;
-        format::read(&mut Reader(body)).ok_or_else(|| Error::State("the bytes contradict themselves".into()))
+        format::read(&mut Reader(body)).ok_or_else(|| StateError::Contradiction.into())
     }
 
     /// Maps the buffers that were saved, where they are not mapped, and fills them with what they contained.
@@ -195,7 +195,7 @@ impl SavedLaunch {
     /// [`Error::State`] if memory is not part of it; [`Error::Memory`] if a buffer cannot be mapped. Some may be restored then.
     pub fn restore_memory(&self, memory: &Memory) -> Result<(), Error> {
         let Some(buffers) = &self.memory else {
-            return Err(Error::State("it has no guest memory".into()));
+            return Err(StateError::NoMemory.into());
         };
         for buffer in buffers {
             let own = (buffer.address, buffer.bytes.len() as u64, buffer.access);

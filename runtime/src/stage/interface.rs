@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{InputPlace, MOST_STREAMS, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
-use crate::Error;
+use crate::{Error, ProgramError};
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::function::Imm;
 use warpjit_ir::{Function, Opcode, Space, Value};
@@ -77,7 +77,7 @@ fn keeps(function: &Function, words: &[usize]) -> bool {
 impl StageProgram {
     /// Checks an interface against the image that was lifted for it.
     pub fn new(image: &KernelImage, interface: StageInterface) -> Result<Self, Error> {
-        let bad = |reason: String| Error::Program(format!("{}: {reason}", image.name));
+        let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });
         let stage = interface.stage.name();
         let Some(layout) = image.stage.clone() else {
             return Err(bad(format!("{stage} programs of this kind are not supported")));

@@ -3,7 +3,7 @@
 
 use super::run::{Target, WARP};
 use super::{Batch, Quad, StageInterface, Work};
-use crate::Error;
+use crate::{Error, LaunchError};
 
 /// Most words of an output whose rows are kept.
 const MOST_WORDS: u32 = 64;
@@ -38,10 +38,7 @@ impl Canvas {
         self.outputs.clear();
         for (output, target) in interface.outputs.iter().zip(outputs) {
             if output.words > MOST_WORDS {
-                let words = output.words;
-                return Err(Error::Launch(format!(
-                    "{words} words of a pixel in a picture, there may be {MOST_WORDS}"
-                )));
+                return Err(LaunchError::PictureWords { found: output.words, limit: MOST_WORDS }.into());
             }
             let stride = output.words as usize * 4;
             let mut own = Rows { bytes: vec![0; rows * stride], masks: vec![0; rows], target: *target };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::interface::{StageProgram, parts};
 use super::{Batch, Canvas, ExportTarget, OutputPlace, Per, Quad, Rect, Rows, RowsMut, Stage, Work};
-use crate::Error;
+use crate::{Error, LaunchError, RowsError};
 
 /// Lanes of a batch at most, so that their numbers are words.
 const MOST_LANES: u64 = u32::MAX as u64;
@@ -100,16 +100,10 @@ impl Rect {
         let Rect { x, y, width, height } = self;
         let fits = |from: u32, size: u32| size > 0 && from.checked_add(size - 1).is_some();
         if [x, y, width, height].iter().any(|n| !n.is_multiple_of(2)) || !fits(x, width) || !fits(y, height) {
-            return Err(Error::Launch(format!(
-                "a rectangle of {width} by {height} pixels at ({x}, {y}): all four are even, and it is not empty"
-            )));
+            return Err(LaunchError::Rect { x, y, width, height }.into());
         }
         Ok(())
     }
-}
-
-fn bad(reason: String) -> Error {
-    Error::Launch(reason)
 }
 
 /// The word that names an output.
@@ -155,7 +149,7 @@ fn count(program: &StageProgram, work: &Work<'_>) -> Result<(Items, Counts), Err
         (Work::Patches(n), Stage::TessControl) => plain(n, each, vertices),
         (Work::Points { patches, points }, Stage::TessEval) => {
             if points == 0 {
-                return Err(bad("patches without points".into()));
+                return Err(LaunchError::NoPoints.into());
             }
             plain(patches, points.into(), vertices)
         }
@@ -169,14 +163,11 @@ fn count(program: &StageProgram, work: &Work<'_>) -> Result<(Items, Counts), Err
             for (number, quad) in quads.iter().enumerate() {
                 let Quad { x, y, mask, .. } = *quad;
                 if !x.is_multiple_of(2) || !y.is_multiple_of(2) || mask > 15 {
-                    return Err(bad(format!(
-                        "quad {number} at ({x}, {y}) with mask {mask:#x}: its place is even, and the mask has four bits"
-                    )));
+                    return Err(LaunchError::Quad { number, x, y, mask }.into());
                 }
                 if let Some(image) = image.filter(|image| !image.holds(quad)) {
-                    return Err(bad(format!(
-                        "quad {number} at ({x}, {y}) is outside of the picture {image:?}"
-                    )));
+                    let Rect { x: left, y: top, width, height } = image;
+                    return Err(LaunchError::QuadOutside { number, x, y, left, top, width, height }.into());
                 }
                 most = most.max(u64::from(quad.primitive) + 1);
             }
@@ -199,11 +190,11 @@ fn count(program: &StageProgram, work: &Work<'_>) -> Result<(Items, Counts), Err
                 Work::Quads(_) | Work::Picture(..) => "quads",
                 Work::Rect(_) => "a rectangle of pixels",
             };
-            return Err(bad(format!("a batch of {what} for a {} program", stage.name())));
+            return Err(LaunchError::BatchKind { what, stage: stage.name() }.into());
         }
     };
     if counts.lanes > MOST_LANES {
-        return Err(bad(format!("a batch of {} lanes, there may be {MOST_LANES}", counts.lanes)));
+        return Err(LaunchError::BatchLanes { found: counts.lanes, limit: MOST_LANES }.into());
     }
     Ok((items, counts))
 }
@@ -226,13 +217,13 @@ impl StageRun {
             _ => *lanes,
         };
         if batch.inputs.len() != interface.inputs.len() || batch.outputs.len() != interface.outputs.len() {
-            return Err(bad(format!(
-                "a batch of {} inputs and {} outputs, the program has {} and {}",
-                batch.inputs.len(),
-                batch.outputs.len(),
-                interface.inputs.len(),
-                interface.outputs.len()
-            )));
+            return Err(LaunchError::BatchArrays {
+                inputs: batch.inputs.len(),
+                outputs: batch.outputs.len(),
+                wanted_inputs: interface.inputs.len(),
+                wanted_outputs: interface.outputs.len(),
+            }
+            .into());
         }
         let mut inputs = Vec::with_capacity(batch.inputs.len());
         for (index, (input, rows)) in interface.inputs.iter().zip(&batch.inputs).enumerate() {
@@ -244,8 +235,10 @@ impl StageRun {
                 Per::Pixel => counts.pixels,
             };
             let row = input.words as usize * parts(input) * 4;
-            let source = source(index, rows, row, needed)
-                .map_err(|reason| bad(format!("input {index} ({:x?}): {reason}", input.place)))?;
+            let source = source(index, rows, row, needed).map_err(|source| LaunchError::Rows {
+                of: format!("input {index} ({:x?})", input.place),
+                source,
+            })?;
             if layout.inputs[index].is_some() {
                 inputs.push(source);
             }
@@ -259,32 +252,37 @@ impl StageRun {
                 (_, Stage::Fragment) => counts.pixels,
                 _ => counts.lanes.saturating_mul(rows_each),
             };
-            let target = target(rows, output.words as usize * 4, needed)
-                .map_err(|reason| bad(format!("output {}: {reason}", name_of(output.place))))?;
+            let target = target(rows, output.words as usize * 4, needed).map_err(|source| {
+                LaunchError::Rows { of: format!("output {}", name_of(output.place)), source }
+            })?;
             outputs.push(target);
         }
         let mut coverage = None;
         if let Some(bytes) = &mut batch.coverage {
             if interface.stage != Stage::Fragment {
-                return Err(bad(format!("coverage of a {} program", interface.stage.name())));
+                return Err(
+                    LaunchError::NotOfStage { what: "coverage", stage: interface.stage.name() }.into()
+                );
             }
             if (bytes.len() as u64) < counts.pixels {
-                return Err(bad(format!("coverage has {} bytes for {} pixels", bytes.len(), counts.pixels)));
+                let (found, wanted) = (bytes.len(), counts.pixels);
+                return Err(LaunchError::Coverage { found, wanted }.into());
             }
             coverage = Some(bytes.as_mut_ptr());
         }
         let mut emitted = None;
         if let Some(arrays) = &mut batch.emitted {
             if !is_geometry {
-                return Err(bad(format!("emitted vertices of a {} program", interface.stage.name())));
+                return Err(LaunchError::NotOfStage {
+                    what: "emitted vertices",
+                    stage: interface.stage.name(),
+                }
+                .into());
             }
             let (has, cuts) = (arrays.counts.len() as u64, arrays.cuts.len() as u64);
             let rows = counts.lanes.saturating_mul(rows_each);
             if has < counts.lanes || cuts < rows {
-                return Err(bad(format!(
-                    "{has} counts and {cuts} flags of emitted vertices, there are {} lanes and {rows} rows",
-                    counts.lanes
-                )));
+                return Err(LaunchError::Emitted { counts: has, cuts, lanes: counts.lanes, rows }.into());
             }
             emitted = Some((arrays.counts.as_mut_ptr(), arrays.cuts.as_mut_ptr()));
         }
@@ -292,7 +290,7 @@ impl StageRun {
         if let Some(rows) = batch.shared.as_mut().filter(|_| program.shared_bytes > 0) {
             let warps = counts.lanes.div_ceil(per_warp.max(1) as u64);
             let target = target(rows, program.shared_bytes, warps)
-                .map_err(|reason| bad(format!("shared memory: {reason}")))?;
+                .map_err(|source| LaunchError::Rows { of: "shared memory".into(), source })?;
             shared = Some(target);
         }
         if let Some(canvas) = canvas {
@@ -387,32 +385,32 @@ impl Lot {
 }
 
 /// Checks the rows of an input.
-fn source(index: usize, rows: &Rows<'_>, row: usize, needed: u64) -> Result<Source, String> {
+fn source(index: usize, rows: &Rows<'_>, row: usize, needed: u64) -> Result<Source, RowsError> {
     let stride = if rows.stride == 0 { row } else { rows.stride };
     let has = there(rows.bytes.len(), row, stride)?;
     if has < needed {
-        return Err(format!("has {has} rows of {row} bytes, the batch needs {needed}"));
+        return Err(RowsError::TooFewRows { found: has, row, wanted: needed });
     }
     Ok(Source { index, start: rows.bytes.as_ptr(), stride })
 }
 
 /// Checks the rows of an output.
-fn target(rows: &mut RowsMut<'_>, row: usize, needed: u64) -> Result<Target, String> {
+fn target(rows: &mut RowsMut<'_>, row: usize, needed: u64) -> Result<Target, RowsError> {
     let stride = if rows.stride == 0 { row } else { rows.stride };
     if row > rows.width {
-        return Err(format!("a row of {row} bytes, there are {}", rows.width));
+        return Err(RowsError::NarrowRows { row, width: rows.width });
     }
     let has = there(rows.bytes, row, stride)?;
     if has < needed {
-        return Err(format!("has {has} rows of {row} bytes, the batch needs {needed}"));
+        return Err(RowsError::TooFewRows { found: has, row, wanted: needed });
     }
     Ok(Target { start: rows.start, stride, masks: None })
 }
 
 /// Number of rows in an array.
-fn there(bytes: usize, row: usize, stride: usize) -> Result<u64, String> {
+fn there(bytes: usize, row: usize, stride: usize) -> Result<u64, RowsError> {
     if row > stride {
-        return Err(format!("rows of {row} bytes that are {stride} bytes apart"));
+        return Err(RowsError::OverlappingRows { row, stride });
     }
     Ok(bytes.checked_sub(row).map_or(0, |rest| rest / stride + 1) as u64)
 }

@@ -98,3 +98,37 @@ fn the_same_bytes_are_at_several_addresses() {
         }
     }
 }
+
+#[test]
+fn errors_are_data() {
+    let number = |name: &CStr| {
+        let mut number = 0;
+        // SAFETY: pointers of locals.
+        let status = unsafe { warpjit_last_error_number(name.as_ptr(), &mut number) };
+        (status == WARPJIT_OK).then_some(number)
+    };
+    // SAFETY: a text of the library.
+    let kind = || unsafe { CStr::from_ptr(warpjit_last_error_kind()) }.to_str().unwrap();
+    // SAFETY: all pointers are those of locals.
+    unsafe {
+        let memory = made(|out| warpjit_memory_new(null(), out));
+        let access = WARPJIT_ACCESS_READ_WRITE;
+        ok(warpjit_memory_map(memory, 0x10_0000, 0x3000, access, null_mut()));
+        let status = warpjit_memory_map(memory, 0x10_2000, 0x1000, access, null_mut());
+        assert_eq!((status, kind()), (WARPJIT_ERROR_MEMORY, "Overlap"));
+        assert_eq!((number(c"other"), number(c"other_end")), (Some(0x10_0000), Some(0x10_3000)));
+        // A question without an answer leaves the error as it is.
+        assert_eq!((number(c"colour"), kind(), number(c"address")), (None, "Overlap", Some(0x10_2000)));
+        assert!(last_error().contains("overlaps"), "{}", last_error());
+        // What is denied names the first byte.
+        let mut value = 0;
+        assert_eq!(warpjit_memory_load(memory, 0x10_3000, 4, &mut value), WARPJIT_ERROR_MEMORY);
+        assert_eq!((kind(), number(c"source")), ("Gone", Some(0x10_3000)));
+        // An error of this interface has no kind of the library.
+        assert_eq!(warpjit_memory_load(null_mut(), 0, 4, &mut value), WARPJIT_ERROR_HANDLE);
+        assert_eq!((kind(), number(c"source")), ("", None));
+        let status = warpjit_last_error_number(null(), &mut value);
+        assert_eq!(status, WARPJIT_ERROR_ARGUMENT);
+        ok(warpjit_free(memory.cast()));
+    }
+}

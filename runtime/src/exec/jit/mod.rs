@@ -42,7 +42,7 @@ use crate::exec::limits::Limits;
 use crate::fork::{self, Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Budget, CancelToken, CodeListing, Error};
+use crate::{Budget, CancelToken, CodeListing, ConfigError, Error};
 
 use assumptions::{Assumption, StartShapes};
 pub use background::Ready;
@@ -194,7 +194,8 @@ impl Jit {
         budget: Budget,
         spent: Spent,
     ) -> Result<Jit, Error> {
-        let target = Target::host(variant.host.into()).map_err(|e| Error::Config(e.to_string()))?;
+        let target = Target::host(variant.host.into())
+            .map_err(|error| ConfigError::Host { reason: error.to_string() })?;
         let (offsets, _) = kernel.func.frame_layout();
         let generator = variant.generator().on(&target);
         let mut jit = Jit {
@@ -452,7 +453,8 @@ impl Jit {
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translates();
+        options.translated = self.variant.translate;
+        options.elsewhere = self.variant.rebase && self.variant.translate;
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
@@ -470,12 +472,13 @@ impl Jit {
         if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
         }
-        if self.variant.rebase {
-            return rebase::run(&mut region.mask);
+        let Variant { rebase, ignored_bits, .. } = self.variant;
+        if rebase && !rebase::run(&mut region.mask, ignored_bits) {
+            return false;
         }
         if self.variant.translate {
             let narrow = self.variant.checked_memory;
-            let how = Translation { narrow, ignored: self.variant.ignored_bits };
+            let how = Translation { narrow, ignored: if rebase { 0 } else { ignored_bits } };
             translate::run_with(&mut region.mask, how);
         }
         true

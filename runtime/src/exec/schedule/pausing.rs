@@ -10,7 +10,7 @@ use super::{OfBlock, Scheduler};
 use crate::exec::block::{Portable, RunningBlock};
 use crate::exec::launch_state::LaunchState;
 use crate::exec::tiers::Watch;
-use crate::{Error, SaveToken};
+use crate::{Error, SaveToken, StateError};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -189,13 +189,13 @@ impl<'a> Scheduler<'a> {
         function: &Function,
         watch: Watch,
     ) -> Result<(), Error> {
-        let bad = |what: &str| Error::State(what.to_owned());
         let plan = self.plan;
         if !state.is_sound(&plan.blocks) {
-            return Err(bad("its blocks are not those of the launch"));
+            return Err(StateError::OtherBlocks.into());
         }
-        if state.segments.len() as u64 != plan.segments.kept_bytes(None, plan.warps) {
-            return Err(bad("a memory segment has another size"));
+        let (found, wanted) = (state.segments.len() as u64, plan.segments.kept_bytes(None, plan.warps));
+        if found != wanted {
+            return Err(StateError::Segments { found, wanted }.into());
         }
         let portable = Portable::new(function);
         let this = &*self;
@@ -204,7 +204,7 @@ impl<'a> Scheduler<'a> {
         let mut blocks = Vec::new();
         for state in &state.blocks {
             let block = RunningBlock::with_state(launch, &portable, &mut means.stepper, state);
-            blocks.push(block.map_err(bad)?);
+            blocks.push(block.map_err(|reason| StateError::Block { reason })?);
         }
         plan.segments.put_back(this.memory, None, plan.warps, &state.segments);
         for &word in &state.locks {

@@ -5,7 +5,7 @@ use super::banks::{Bank, CONST_BANKS, CONST_BYTES, SLACK_BYTES};
 use super::blocks::depends_on_block;
 use super::{HeaderField, Locks, Needs, Plan, check_axes, product};
 use crate::memory::window_access;
-use crate::{Arg, ConstPart, Error, Launch};
+use crate::{Arg, Axis, ConstPart, Error, Launch, LaunchError};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,21 +19,13 @@ pub(super) fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error>
     let mut bytes = Vec::new();
     if let Some(params) = needs.params {
         if args.len() != params.len() {
-            let few = if args.len() < params.len() { "few" } else { "many" };
-            return Err(Error::Launch(format!(
-                "too {few} arguments: {} takes {}, these are {}",
-                needs.name,
-                params.len(),
-                args.len()
-            )));
+            let (name, wanted, found) = (needs.name.to_owned(), params.len(), args.len());
+            return Err(LaunchError::ArgumentCount { name, wanted, found }.into());
         }
         for (number, (arg, &(offset, size))) in args.iter().zip(params).enumerate() {
             if arg.bytes.len() != size as usize {
-                return Err(Error::Launch(format!(
-                    "argument {number} has {} bytes, {} takes {size} there",
-                    arg.bytes.len(),
-                    needs.name
-                )));
+                let (name, found) = (needs.name.to_owned(), arg.bytes.len());
+                return Err(LaunchError::ArgumentSize { name, number, wanted: size, found }.into());
             }
             let start = offset as usize;
             bytes.resize(bytes.len().max(start + arg.bytes.len()), 0);
@@ -43,10 +35,7 @@ pub(super) fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error>
     }
     for (number, arg) in args.iter().enumerate() {
         if !arg.align.is_power_of_two() || arg.align > 64 {
-            return Err(Error::Launch(format!(
-                "argument {number}: alignment {} is not a power of two up to 64",
-                arg.align
-            )));
+            return Err(LaunchError::ArgumentAlign { number, align: arg.align }.into());
         }
         bytes.resize(bytes.len().next_multiple_of(arg.align), 0);
         bytes.extend_from_slice(&arg.bytes);
@@ -65,7 +54,7 @@ pub(super) fn place_in_shared<'a>(
         return Ok((Cow::Borrowed(args), end));
     }
     if needs.abi.params.space == Space::Shared {
-        return Err(Error::Launch(format!("{} takes no pointers to shared memory", needs.name)));
+        return Err(LaunchError::SharedPointers { name: needs.name.to_owned() }.into());
     }
     let mut placed = args.to_vec();
     for arg in &mut placed {
@@ -88,14 +77,18 @@ pub(super) fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch)
     let most = numbers.chain(known).max().unwrap_or(0);
     let (given, name) = (launch.user_data.len(), needs.name);
     if given > most {
-        return Err(Error::Launch(format!("{given} words of user data, {name} takes {most}")));
+        return Err(LaunchError::UserData { name: name.to_owned(), found: given, limit: most }.into());
     }
     for &(number, known) in needs.known_user_data {
         let given = launch.user_data.get(usize::from(number)).copied().unwrap_or(known);
         if given != known {
-            return Err(Error::Launch(format!(
-                "word {number} of user data is {given:#x}, {name} was loaded for {known:#x}"
-            )));
+            return Err(LaunchError::UserDataWord {
+                name: name.to_owned(),
+                number,
+                found: given,
+                wanted: known,
+            }
+            .into());
         }
     }
     let mut words = launch.user_data.clone();
@@ -212,11 +205,8 @@ impl Plan {
     /// Overwrites a part of the arguments, by its offset from their start.
     pub fn set_args(&mut self, needs: &Needs<'_>, offset: usize, bytes: &[u8]) -> Result<(), Error> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.args_bytes) {
-            return Err(Error::Launch(format!(
-                "{} bytes of arguments at {offset}, {} bytes were prepared",
-                bytes.len(),
-                self.args_bytes
-            )));
+            let (bytes, limit) = (bytes.len(), self.args_bytes);
+            return Err(LaunchError::PreparedArguments { offset, bytes, limit }.into());
         }
         let params = &needs.abi.params;
         self.rewrite(params.space, params.offset as usize + offset, bytes);
@@ -248,16 +238,14 @@ impl Plan {
     ) -> Result<(), Error> {
         let end = first.saturating_add(words.len());
         if end > most {
-            return Err(Error::Launch(format!("user data up to word {end}, the program takes {most}")));
+            return Err(LaunchError::PreparedUserData { end, limit: most }.into());
         }
         for &(number, known) in needs.known_user_data {
             let at = usize::from(number).checked_sub(first);
             let given = at.and_then(|at| words.get(at)).copied().unwrap_or(known);
             if given != known {
-                return Err(Error::Launch(format!(
-                    "word {number} of user data is {given:#x}, {} was loaded for {known:#x}",
-                    needs.name
-                )));
+                let name = needs.name.to_owned();
+                return Err(LaunchError::UserDataWord { name, number, found: given, wanted: known }.into());
             }
         }
         extend_user_data(needs, &mut self.user_data, 0, end);
@@ -273,16 +261,15 @@ impl Plan {
         offset: u32,
         bytes: &[u8],
     ) -> Result<(), Error> {
-        let bad = |reason: String| Err(Error::Launch(format!("const bank c{bank}[]: {reason}")));
         let Some(number) = u8::try_from(bank).ok().filter(|&bank| usize::from(bank) < CONST_BANKS) else {
-            return bad(format!("there are {CONST_BANKS}, 0 to {}", CONST_BANKS - 1));
+            return Err(LaunchError::NoConstBank { bank, limit: CONST_BANKS }.into());
         };
         let end = (offset as usize).saturating_add(bytes.len());
         if end > CONST_BYTES {
-            return bad(format!("{end} bytes, largest is {CONST_BYTES}"));
+            return Err(LaunchError::ConstBytes { bank, bytes: end, limit: CONST_BYTES }.into());
         }
         if number == window_access::BANK && self.windows.words().is_some() {
-            return bad("describes the windows of this launch".into());
+            return Err(LaunchError::ConstOfWindows { bank }.into());
         }
         let mut args = Vec::new();
         if needs.abi.params.space == Space::Const(number) {
@@ -314,23 +301,18 @@ impl Plan {
     pub fn check_grid(&self, needs: &Needs<'_>, grid: [u32; 3]) -> Result<(), Error> {
         let abi = needs.abi;
         check_axes("grid", "blocks", grid, abi.max_grid)?;
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let (start, most) = (self.start[axis], abi.max_grid[axis]);
-            if u64::from(start) + u64::from(grid[axis]) > most.into() {
-                return Err(Error::Launch(format!(
-                    "grid {grid:?} from {:?} on ends beyond {most} along {name}",
-                    self.start
-                )));
+        for (axis, &limit) in abi.max_grid.iter().enumerate() {
+            let end = u64::from(self.start[axis]) + u64::from(grid[axis]);
+            if end > limit.into() {
+                let axis = Axis::ALL[axis];
+                return Err(LaunchError::GridEnd { grid, start: self.start, axis, end, limit }.into());
             }
         }
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        for (axis, name) in Axis::ALL.into_iter().enumerate() {
             let threads = u64::from(grid[axis]) * u64::from(self.block[axis]);
             let read = abi.header.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
             if read && threads > u32::MAX.into() {
-                return Err(Error::Launch(format!(
-                    "grid {grid:?}: {threads} threads along {name}, allowed are {}",
-                    u32::MAX
-                )));
+                return Err(LaunchError::GridThreads { grid, axis: name, threads, limit: u32::MAX }.into());
             }
         }
         Ok(())
@@ -348,10 +330,8 @@ impl Plan {
         let total = product(grid);
         let blocks = blocks.unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
-            return Err(Error::Launch(format!(
-                "blocks {}..{} of a grid of {total}",
-                blocks.start, blocks.end
-            )));
+            let Range { start, end } = blocks;
+            return Err(LaunchError::Blocks { start, end, total }.into());
         }
         (self.grid, self.extent, self.first, self.blocks) = (grid, grid, self.start, blocks);
         for field in &abi.header {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpjit_frontend::module::ConstPart;
 
 use super::Needs;
-use crate::{Error, Launch};
+use crate::{Error, Launch, LaunchError};
 
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;
@@ -53,14 +53,14 @@ impl Bank {
 pub(super) fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error> {
     let mut banks = vec![Vec::new(); CONST_BANKS];
     let mut put = |index: u32, offset: u32, bytes: &[u8]| {
-        let bad = |reason: String| Err(Error::Launch(format!("const bank c{index}[]: {reason}")));
         let bank: Option<&mut Vec<u8>> = usize::try_from(index).ok().and_then(|index| banks.get_mut(index));
         let Some(bank) = bank else {
-            return bad(format!("there are {CONST_BANKS}, 0 to {}", CONST_BANKS - 1));
+            return Err(LaunchError::NoConstBank { bank: index, limit: CONST_BANKS }.into());
         };
         let start = offset as usize;
         if start + bytes.len() > CONST_BYTES {
-            return bad(format!("{} bytes, largest is {CONST_BYTES}", start + bytes.len()));
+            let bytes = start + bytes.len();
+            return Err(Error::from(LaunchError::ConstBytes { bank: index, bytes, limit: CONST_BYTES }));
         }
         bank.resize(bank.len().max(start + bytes.len()), 0);
         bank[start..start + bytes.len()].copy_from_slice(bytes);

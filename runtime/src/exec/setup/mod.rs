@@ -6,7 +6,7 @@ use super::samplers::Samplers;
 use crate::memory::window::Windows;
 use crate::memory::window_access;
 use crate::stage::StageRun;
-use crate::{Error, Launch};
+use crate::{Axis, Error, Launch, LaunchError};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use warpjit_ir::{Builtin, Function, HeaderField, Slot, Space, TextureTables};
@@ -90,13 +90,11 @@ fn product(axes: [u32; 3]) -> u64 {
     axes.iter().fold(1, |all, &axis| u64::from(axis).saturating_mul(all))
 }
 
-fn check_axes(what: &str, unit: &str, axes: [u32; 3], most: [u32; 3]) -> Result<(), Error> {
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-        if axes[axis] == 0 || axes[axis] > most[axis] {
-            return Err(Error::Launch(format!(
-                "{what} {axes:?}: {} {unit} along {name}, allowed are 1 to {}",
-                axes[axis], most[axis]
-            )));
+fn check_axes(what: &'static str, unit: &'static str, size: [u32; 3], most: [u32; 3]) -> Result<(), Error> {
+    for (number, axis) in Axis::ALL.into_iter().enumerate() {
+        let (found, limit) = (size[number], most[number]);
+        if found == 0 || found > limit {
+            return Err(LaunchError::Size { what, unit, size, axis, found, limit }.into());
         }
     }
     Ok(())
@@ -119,56 +117,45 @@ impl Plan {
             check_axes("grid", "blocks", grid, abi.max_grid)?;
             check_axes("block", "threads", block, abi.max_block)?;
         } else if !launch.args.is_empty() {
-            return Err(Error::Launch(format!(
-                "{} is of a graphics stage, which takes no arguments",
-                needs.name
-            )));
+            return Err(LaunchError::StageArguments { name: needs.name.to_owned() }.into());
         }
         // A graphics stage finds nothing in its memory but inputs.
         let header_fields: &[HeaderField] = if stage.is_none() { &abi.header } else { &[] };
         let threads = product(block);
         if threads > u64::from(abi.max_threads) {
-            return Err(Error::Launch(format!(
-                "block {:?} has {threads} threads, the chip allows {}",
-                block, abi.max_threads
-            )));
+            return Err(LaunchError::BlockThreads { block, threads, limit: abi.max_threads }.into());
         }
         let threads = threads as u32;
         // If the guest reads the number of threads in the grid, it must fit into 32 bits.
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        for (axis, name) in Axis::ALL.into_iter().enumerate() {
             let threads = u64::from(grid[axis]) * u64::from(block[axis]);
             let read = header_fields.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
             if read && threads > u32::MAX.into() {
-                return Err(Error::Launch(format!(
-                    "grid {grid:?}: {threads} threads along {name}, allowed are {}",
-                    u32::MAX
-                )));
+                return Err(LaunchError::GridThreads { grid, axis: name, threads, limit: u32::MAX }.into());
             }
         }
         let (grid_start, last) = match &stage {
             None => (launch.grid_start, last_block(launch)?),
             Some(_) => ([0; 3], block),
         };
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        for (axis, name) in Axis::ALL.into_iter().enumerate() {
             let (end, most) = (u64::from(grid_start[axis]) + u64::from(grid[axis]), abi.max_grid[axis]);
             if end > most.into() {
-                return Err(Error::Launch(format!(
-                    "grid {grid:?} from {grid_start:?} on ends at {end} along {name}, allowed are {most}"
-                )));
+                return Err(
+                    LaunchError::GridEnd { grid, start: grid_start, axis: name, end, limit: most }.into()
+                );
             }
         }
         let total = product(grid);
         let blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
-            return Err(Error::Launch(format!(
-                "blocks {}..{} of a grid of {total}",
-                blocks.start, blocks.end
-            )));
+            let Range { start, end } = blocks;
+            return Err(LaunchError::Blocks { start, end, total }.into());
         }
-        let limit = |what: &str, need: u64, most: u32, unit: &str| {
-            if need > u64::from(most) {
-                let name = needs.name;
-                return Err(Error::Launch(format!("{name} needs {need} {unit} {what}, the chip has {most}")));
+        let limit = |what: &'static str, found: u64, limit: u32, unit: &'static str| {
+            if found > u64::from(limit) {
+                let name = needs.name.to_owned();
+                return Err(LaunchError::Resource { name, what, unit, found, limit });
             }
             Ok(())
         };
@@ -178,11 +165,8 @@ impl Plan {
         let (launch_args, shared_end) = place_in_shared(&launch.args, needs)?;
         let args = lay_out(&launch_args, needs)?;
         if args.len() > abi.params.max_bytes as usize {
-            return Err(Error::Launch(format!(
-                "arguments take {} bytes, there is room for {}",
-                args.len(),
-                abi.params.max_bytes
-            )));
+            let (bytes, limit) = (args.len(), abi.params.max_bytes);
+            return Err(LaunchError::ArgumentBytes { bytes, limit }.into());
         }
 
         let consts = bind_consts(needs, launch)?;
@@ -256,8 +240,8 @@ impl Plan {
         }
         put(&mut plan, abi.params.space, abi.params.offset as usize, &args);
         if launch.shared.len() > plan.shared.len() {
-            let (given, most) = (launch.shared.len(), plan.shared.len());
-            return Err(Error::Launch(format!("{given} bytes for shared memory, there are {most}")));
+            let (found, limit) = (launch.shared.len(), plan.shared.len());
+            return Err(LaunchError::SharedBytes { found, limit }.into());
         }
         plan.shared[..launch.shared.len()].copy_from_slice(&launch.shared);
         if let Some(words) = plan.windows.words() {
@@ -293,13 +277,10 @@ impl Plan {
 /// The sizes of the last blocks along each axis.
 fn last_block(launch: &Launch) -> Result<[u32; 3], Error> {
     let mut last = launch.block;
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+    for (axis, name) in Axis::ALL.into_iter().enumerate() {
         let own = launch.last_block[axis];
         if own > last[axis] {
-            return Err(Error::Launch(format!(
-                "the last blocks along {name} have {own} threads, all others {}",
-                last[axis]
-            )));
+            return Err(LaunchError::LastBlock { axis: name, found: own, limit: last[axis] }.into());
         }
         last[axis] = if own == 0 { last[axis] } else { own };
     }

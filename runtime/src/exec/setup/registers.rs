@@ -3,7 +3,7 @@
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::{Function, Scalar, Slot};
 
-use crate::{Error, Launch};
+use crate::{Error, Launch, LaunchError};
 
 /// Slots by the names of [`Launch::registers`].
 pub(super) fn named_slots(
@@ -29,14 +29,14 @@ pub fn register_slots(
     values: &[u64],
 ) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
     let find = |name: &str| function.slots.iter().position(|slot| slot.name == name).map(Slot::new);
-    let bad = |reason: String| Error::Launch(format!("register {name}: {reason}"));
+    let own = || name.to_owned();
     let check = |bits: u32| match values.iter().find(|&&value| bits < 64 && value >> bits != 0) {
-        Some(value) => Err(bad(format!("{value:#x} has more than {bits} bits"))),
+        Some(&value) => Err(LaunchError::RegisterBits { name: own(), value, bits }),
         None => Ok(()),
     };
     let one = || match values {
         &[value] => Ok(value),
-        values => Err(bad(format!("{} values, a scalar register has one", values.len()))),
+        values => Err(LaunchError::RegisterCount { name: own(), found: values.len(), lanes: 1 }),
     };
     if let Some(alias) = aliases.iter().find(|alias| alias.name == *name) {
         let value = one()?;
@@ -44,14 +44,15 @@ pub fn register_slots(
         return Ok(alias_slots(alias, value, lanes));
     }
     if values.len() != 1 && values.len() != lanes as usize {
-        return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
+        return Err(LaunchError::RegisterCount { name: own(), found: values.len(), lanes }.into());
     }
     // Slots whose name starts with `#` are internal; the guest has no such register.
     if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
         let data = &function.slots[slot.index()];
         check(data.ty.scalar.bits())?;
-        if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into())) {
-            return Err(bad(format!("{value:#x} is more than {:#x}", data.umax.unwrap_or_default())));
+        let limit = data.umax.map_or(u64::MAX, u64::from);
+        if let Some(&value) = values.iter().find(|&&value| value > limit) {
+            return Err(LaunchError::RegisterValue { name: own(), value, limit }.into());
         }
         if data.ty.uniform {
             one()?;
@@ -60,7 +61,7 @@ pub fn register_slots(
     }
     let parts: Vec<Slot> = FLAG_PARTS.iter().filter_map(|part| find(&format!("{name}.{part}"))).collect();
     if parts.len() != FLAG_PARTS.len() {
-        return Err(bad("the program has no such register".into()));
+        return Err(LaunchError::NoRegister { name: own() }.into());
     }
     check(FLAG_PARTS.len() as u32)?;
     let of = |bit: usize| values.iter().map(|value| value >> bit & 1).collect();

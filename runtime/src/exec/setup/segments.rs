@@ -11,7 +11,7 @@
 use super::Needs;
 use crate::digest::{BYTES, Digest};
 use crate::memory::{Lease, Leased};
-use crate::{Access, Error, Memory};
+use crate::{Access, Error, LaunchError, Memory};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
@@ -84,11 +84,8 @@ impl Segments {
                     let ring = choose_ring(needs.name, own, ring)?;
                     let blocks = ring.warps / warps;
                     if blocks == 0 {
-                        let name = segment.name;
-                        return Err(Error::Launch(format!(
-                            "the {name} has room for {} warps, a block has {warps}",
-                            ring.warps
-                        )));
+                        let (segment, found) = (segment.name, ring.warps);
+                        return Err(LaunchError::RingWarps { segment, found, wanted: warps }.into());
                     }
                     ring_blocks = Some(ring_blocks.unwrap_or(u32::MAX).min(blocks));
                     (0, Some(ring.warp_bytes))
@@ -303,15 +300,13 @@ impl Segments {
 /// How a ring is divided: as the launch says, or else as the kernel does.
 fn choose_ring(name: &str, own: Option<WarpRing>, given: Option<WarpRing>) -> Result<WarpRing, Error> {
     match (own, given) {
-        (Some(own), Some(given)) if own.warp_bytes > given.warp_bytes => Err(Error::Launch(format!(
-            "{name} needs {} bytes of scratch a warp, its ring has {}",
-            own.warp_bytes, given.warp_bytes
-        ))),
+        (Some(own), Some(given)) if own.warp_bytes > given.warp_bytes => {
+            let (name, wanted, found) = (name.to_owned(), own.warp_bytes, given.warp_bytes);
+            Err(LaunchError::RingBytes { name, wanted, found }.into())
+        }
         (_, Some(given)) => Ok(given),
         (Some(own), None) => Ok(own),
-        (None, None) => {
-            Err(Error::Launch(format!("{name} uses scratch: the launch has to say how it is shared out")))
-        }
+        (None, None) => Err(LaunchError::NoRing { name: name.to_owned() }.into()),
     }
 }
 

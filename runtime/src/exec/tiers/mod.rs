@@ -22,7 +22,7 @@ use super::samples::RawSamples;
 use super::ways::Choice;
 use crate::cache::CacheConfig;
 use crate::variant::Variant;
-use crate::{Config, Error, Listings, Observe, Tier};
+use crate::{Config, Error, Listings, Observe, ProgramError, Tier};
 
 pub use calls::Patience;
 pub use stepper::{Hint, Kept, Midway, Step, Stepper, StepperParts, Until};
@@ -105,7 +105,8 @@ impl Tiers {
         let meter = limits.meter(Spent::default());
         let kernel = Arc::new(Kernel::within(function, variant.region_options(), facts.read_only(), &meter)?);
         meter.stage("making it ready for the interpreter")?;
-        let mut code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
+        let mut code =
+            Code::new(&kernel.func).map_err(|error| ProgramError::NotRunnable { source: error })?;
         code.align_frames(LINE_BYTES);
         let (offsets, _) = kernel.func.frame_layout();
         let start = InitialState::new(&kernel.func, variant.keep_registers, &meter)?;
@@ -116,7 +117,7 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let (translates, rebases) = (variant.translates(), variant.rebase);
+        let (translates, rebases) = (variant.translate, variant.rebase);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }

@@ -1,16 +1,16 @@
 //! New mappings: memory of the space's own, of something else, aliases, devices.
 
 use super::{Buffer, Edit, Kind, rights_of};
-use crate::Error;
 use crate::memory::reservation::{Backing, Rights};
 use crate::memory::special::{HostPointer, Piece, Special};
 use crate::memory::{Access, PAGE_SPECIAL};
+use crate::{Error, MemoryError};
 
 impl Edit<'_> {
     /// See [`crate::memory::Memory::map`].
     pub fn map(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
         if bytes == 0 {
-            return Err(Error::Memory("a buffer needs at least one byte".into()));
+            return Err(MemoryError::Empty.into());
         }
         if self.memory.0.form.is_identity {
             return self.map_identity(address, bytes, access);
@@ -24,19 +24,15 @@ impl Edit<'_> {
         let (first, last) = self.covering(address, end);
         for (other, buffer) in self.neighbours(address, first, last) {
             if buffer.access != access || buffer.kind != Kind::Own {
-                let why = if buffer.kind == Kind::Own { "other access" } else { "pages of its own" };
-                return Err(Error::Memory(format!(
-                    "buffer at {address:#x} shares a page with the one at {other:#x}, which has {why}"
-                )));
+                let own_pages = buffer.kind != Kind::Own;
+                return Err(MemoryError::SharedPage { address, other, own_pages }.into());
             }
         }
         // The rights of a neighbour's pages may have been changed since.
         for page in [first, last - self.host_page()] {
             let is_other = rights_of(self.page_flags(page)) != access.flags();
             if is_other && self.shared_page(address, page, page + self.host_page()) {
-                return Err(Error::Memory(format!(
-                    "buffer at {address:#x} shares the page at {page:#x} with another one, and that page has other access"
-                )));
+                return Err(MemoryError::SharedRights { address, page }.into());
             }
         }
         self.give_back_within(first, last)?;
@@ -61,21 +57,19 @@ impl Edit<'_> {
     /// The address of a buffer that has whole pages for itself.
     pub(super) fn whole_pages(&mut self, address: Option<u64>, bytes: u64) -> Result<u64, Error> {
         if bytes == 0 {
-            return Err(Error::Memory("a buffer needs at least one byte".into()));
+            return Err(MemoryError::Empty.into());
         }
         self.aligned("address and size of a mapping", &[address.unwrap_or(0), bytes])?;
         let address = match address {
             Some(address) => address,
             None if self.memory.0.form.is_identity => {
-                return Err(Error::Memory("a mapping in the host's own addresses needs an address".into()));
+                return Err(MemoryError::NeedsAddress.into());
             }
             None => self.find_room(bytes)?,
         };
         let end = self.place_for(address, bytes)?;
         if let Some((other, _)) = self.neighbours(address, address, end).next() {
-            return Err(Error::Memory(format!(
-                "mapping at {address:#x} shares a page with the buffer at {other:#x}"
-            )));
+            return Err(MemoryError::PartOfPage { address, other }.into());
         }
         self.give_back_within(address, end)?;
         Ok(address)
@@ -96,7 +90,7 @@ impl Edit<'_> {
             self.aligned("offset in a file", &[offset])?;
         }
         if self.state.coarse {
-            return Err(Error::Memory("the space has too many mappings for one of other memory".into()));
+            return Err(MemoryError::TooManyMappings.into());
         }
         let address = self.whole_pages(address, bytes)?;
         let end = address + bytes;
@@ -122,12 +116,12 @@ impl Edit<'_> {
         self.aligned("host memory", &[pointer.addr() as u64, bytes])?;
         if self.memory.0.form.is_identity {
             let own = pointer.addr() as u64;
-            if address.is_some_and(|address| address != own) {
-                return Err(Error::Memory("in this space host memory is at its own address".into()));
+            if let Some(address) = address.filter(|&address| address != own) {
+                return Err(MemoryError::OtherThanPointer { address, pointer: own }.into());
             }
             self.outside_own(own, bytes)?;
             let own = self.whole_pages(Some(own), bytes)?;
-            self.become_careful();
+            self.reach_elsewhere();
             self.set_pages(own, own + bytes, access.flags());
             self.state.buffers.insert(own, Buffer { bytes, access, kind: Kind::Registered });
             return Ok(own);
@@ -150,11 +144,11 @@ impl Edit<'_> {
         access: Access,
     ) -> Result<u64, Error> {
         self.aligned("an alias", &[of, bytes])?;
-        let none = || Error::Memory(format!("no buffer has {bytes:#x} bytes at {of:#x} to be an alias of"));
+        let none = || MemoryError::NothingToShow { address: of, bytes };
         let (&start, &buffer) = self.state.buffers.range(..=of).next_back().ok_or_else(none)?;
         let end = of.checked_add(bytes).ok_or_else(none)?;
         if end > (start + buffer.bytes).next_multiple_of(self.host_page()) {
-            return Err(none());
+            return Err(none().into());
         }
         if let Some(piece) = self.space().special_at(of) {
             // An alias of an alias shows the same memory.
@@ -162,19 +156,17 @@ impl Edit<'_> {
             let what = match &piece.what {
                 Special::Host(_) => Special::Host(HostPointer(piece.pointer(of))),
                 Special::Device(_) => {
-                    return Err(Error::Memory(format!("there is a device at {of:#x}: map it twice")));
+                    return Err(MemoryError::AliasOfDevice { address: of }.into());
                 }
             };
             return self.map_special(address, bytes, access, what, Some(source));
         }
         if buffer.kind == Kind::Special {
-            return Err(Error::Memory(format!("the memory that the alias at {of:#x} shows is unmapped")));
+            return Err(MemoryError::AliasOfNothing { address: of }.into());
         }
         let place = self.space().place(of).ok_or_else(none)?;
         if place.bytes < bytes {
-            return Err(Error::Memory(format!(
-                "{bytes:#x} bytes at {of:#x} lie in two pieces of host memory"
-            )));
+            return Err(MemoryError::TwoPieces { address: of, bytes }.into());
         }
         // The system makes no second mapping of what is private, such as a private mapping of a file.
         if buffer.kind == Kind::Shared

@@ -4,15 +4,15 @@ mod maps;
 mod rights;
 mod unmaps;
 
-use crate::Error;
 use crate::memory::parked::Parked;
 use crate::memory::reservation::{HUGE_BYTES, Rights};
 use crate::memory::room::Room;
-use crate::memory::space::{ADDRESS_BITS, Space};
+use crate::memory::space::Space;
 use crate::memory::{
     Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, PAGE_SPECIAL, PAGE_WATCHED,
     PAGE_WRITE, WINDOW_BYTES,
 };
+use crate::{Addresses, Error, MemoryError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
 
@@ -105,32 +105,22 @@ impl Edit<'_> {
     /// Checks where a new buffer shall be; its end.
     pub fn place_for(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         let form = &self.memory.0.form;
-        let (limit, what) = match form.limit {
-            Some(limit) => (limit, format!("addresses below {limit:#x}")),
-            None if form.is_identity => (1 << 47, "addresses of the host".into()),
-            None => (
-                u64::MAX,
-                format!(
-                    "sign-extended addresses of {ADDRESS_BITS} bits (the last 64 KiB of these cannot be mapped)"
-                ),
-            ),
+        let (limit, addresses) = match form.limit {
+            Some(limit) => (limit, Addresses::Below(limit)),
+            None if form.is_identity => (1 << 47, Addresses::OfHost),
+            None => (u64::MAX, Addresses::SignExtended),
         };
         let fits = |&end: &u64| end <= limit && self.space().exists(address, end);
-        let end = address.checked_add(bytes).filter(fits).ok_or_else(|| {
-            Error::Memory(format!("buffer of {bytes:#x} bytes at {address:#x} does not lie in {what}"))
-        })?;
+        let end = address.checked_add(bytes).filter(fits);
+        let end = end.ok_or(MemoryError::Outside { address, bytes, addresses })?;
         if bytes > WINDOW_BYTES {
-            return Err(Error::Memory(format!(
-                "buffer of {bytes:#x} bytes at {address:#x} is too large: {WINDOW_BYTES:#x} is the most"
-            )));
+            return Err(MemoryError::TooLarge { address: Some(address), bytes, limit: WINDOW_BYTES }.into());
         }
         if let Some((&other, buffer)) = self.state.buffers.range(..end).next_back()
             && other + buffer.bytes > address
         {
-            return Err(Error::Memory(format!(
-                "buffer at {address:#x}..{end:#x} overlaps the one at {other:#x}..{:#x}",
-                other + buffer.bytes
-            )));
+            let other_end = other + buffer.bytes;
+            return Err(MemoryError::Overlap { address, end, other, other_end }.into());
         }
         Ok(end)
     }
@@ -143,12 +133,17 @@ impl Edit<'_> {
     }
 
     /// Whether numbers are multiples of the host's page size.
-    pub fn aligned(&self, what: &str, numbers: &[u64]) -> Result<(), Error> {
-        let page = self.host_page();
-        match numbers.iter().find(|number| !number.is_multiple_of(page)) {
-            Some(number) => Err(Error::Memory(format!("{what}: {number:#x} is not a multiple of {page:#x}"))),
+    pub fn aligned(&self, what: &'static str, numbers: &[u64]) -> Result<(), Error> {
+        let align = self.host_page();
+        match numbers.iter().find(|number| !number.is_multiple_of(align)) {
+            Some(&found) => Err(MemoryError::Unaligned { what, found, align }.into()),
             None => Ok(()),
         }
+    }
+
+    /// The space, whose addresses are the host's, has memory outside of the range that it hands out.
+    pub(in crate::memory) fn reach_elsewhere(&mut self) {
+        self.memory.0.elsewhere.store(true, Ordering::SeqCst);
     }
 
     pub(in crate::memory) fn become_careful(&mut self) {
@@ -235,7 +230,7 @@ impl Edit<'_> {
     pub(in crate::memory) fn fill_zero(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         let done =
             self.unprotected(address, address + bytes, |edit| edit.memory.fill_zeros(address, bytes))?;
-        done.map_err(|denied| Error::Memory(denied.to_string()))
+        done.map_err(|source| MemoryError::Gone { source }.into())
     }
 
     /// Runs `work` while the read-only pages of a mapped range can be written.
@@ -341,9 +336,8 @@ impl Edit<'_> {
             .unwrap_or(u64::MAX);
         // Large buffers start where a huge page may start, if there is room.
         let huge = (bytes >= HUGE_BYTES as u64).then(|| self.room_for(need, HUGE_BYTES as u64)).flatten();
-        huge.or_else(|| self.room_for(need, self.host_page())).ok_or_else(|| {
-            Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses"))
-        })
+        huge.or_else(|| self.room_for(need, self.host_page()))
+            .ok_or_else(|| MemoryError::NoRoom { bytes }.into())
     }
 
     /// The first free range of `need` bytes below 4 GiB that starts at a multiple of `align`, which is a multiple of

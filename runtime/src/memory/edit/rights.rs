@@ -1,9 +1,9 @@
 //! What guests may do with mapped pages: rights, write watches, pagers.
 
 use super::{Buffer, Edit, Kind};
-use crate::Error;
 use crate::memory::special::{OfPager, Pager, WriteWatch};
 use crate::memory::{Access, PAGE_READ, PAGE_WATCHED, PAGE_WRITE};
+use crate::{Error, MemoryError};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ impl Edit<'_> {
     }
 
     /// The pages of a range, if all of them belong to buffers.
-    fn mapped_pages(&self, what: &str, range: &Range<u64>) -> Result<(u64, u64), Error> {
+    fn mapped_pages(&self, what: &'static str, range: &Range<u64>) -> Result<(u64, u64), Error> {
         let (start, end) = (range.start, range.end);
         self.aligned(what, &[start, end])?;
         let mut at = start;
@@ -30,7 +30,7 @@ impl Edit<'_> {
             }
         }
         if start >= end || at < end {
-            return Err(Error::Memory(format!("{what}: not all of {start:#x}..{end:#x} is mapped")));
+            return Err(MemoryError::NotMapped { what, start, end }.into());
         }
         Ok((start, end))
     }
@@ -57,10 +57,8 @@ impl Edit<'_> {
     pub fn protect(&mut self, range: Range<u64>, access: Access) -> Result<(), Error> {
         let (start, end) = self.mapped_pages("protected pages", &range)?;
         let buffers: Vec<_> = self.neighbours(u64::MAX, start, end).collect();
-        if let Some((at, _)) = buffers.iter().find(|(_, buffer)| buffer.kind == Kind::Special) {
-            return Err(Error::Memory(format!(
-                "protected pages: those at {at:#x} are a device, or host memory at another address"
-            )));
+        if let Some(&(address, _)) = buffers.iter().find(|(_, buffer)| buffer.kind == Kind::Special) {
+            return Err(MemoryError::NotProtectable { address }.into());
         }
         // What accesses find is never more than what the host allows. (A store must not make a page writable meanwhile.)
         self.lower_pages(start, end, access.flags() & PAGE_READ);

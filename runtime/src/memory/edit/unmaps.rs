@@ -1,16 +1,16 @@
 //! The end of mappings: what is unmapped, and the aliases that showed it.
 
 use super::{Buffer, Edit, Kind};
-use crate::Error;
 use crate::memory::PAGE_SPECIAL;
 use crate::memory::anywhere;
 use crate::memory::reservation::Rights;
+use crate::{Error, MemoryError};
 
 impl Edit<'_> {
     /// See [`crate::memory::Memory::unmap`].
     pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
         let Some(&buffer) = self.state.buffers.get(&address) else {
-            return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
+            return Err(MemoryError::NoBuffer { address }.into());
         };
         let (first, last) = self.covering(address, address + buffer.bytes);
         if self.memory.0.form.is_identity || buffer.kind != Kind::Own {

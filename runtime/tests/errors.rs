@@ -1,0 +1,113 @@
+//! Errors are data: an embedder can ask for what was wanted and found, and for what is beneath.
+
+mod support;
+
+use std::error::Error as _;
+use support::{engine, launch, program};
+use warpjit_runtime::{
+    Access, Addresses, Arg, Axis, Config, ConfigError, Denied, Engine, Error, Isa, LaunchError, Memory,
+    MemoryError, MemoryOptions, Program, ProgramError, ProgramOptions, SavedLaunch, StateError, Tier,
+};
+
+const ENDS: &str = "
+block0 at 0x0 insts 1:
+    leave.exit -> block1
+block1 at 0x8 insts 1:
+    leave.exit -> block1
+";
+
+#[test]
+fn of_memory() {
+    let memory = Memory::with(&MemoryOptions::new().address_bits(32)).unwrap();
+    let write = Access::ReadWrite;
+    memory.map(Some(0x10_0000), 0x3000, write).unwrap();
+    let same = |found: Error, wanted: MemoryError| assert_eq!(found, Error::Memory(wanted));
+    let (address, end, other, other_end) = (0x10_2000, 0x10_4000, 0x10_0000, 0x10_3000);
+    let overlap = memory.map(Some(address), 0x2000, write).unwrap_err();
+    same(overlap.clone(), MemoryError::Overlap { address, end, other, other_end });
+    assert_eq!(
+        overlap.to_string(),
+        "guest memory: buffer at 0x102000..0x104000 overlaps the one at 0x100000..0x103000"
+    );
+    let numbers = ["address", "end", "other", "other_end", "bytes"].map(|name| overlap.number(name));
+    assert_eq!(numbers, [Some(address), Some(end), Some(other), Some(other_end), None]);
+    assert_eq!((overlap.kind(), overlap.source().is_none()), ("Overlap", true));
+
+    let addresses = Addresses::Below(1 << 32);
+    same(
+        memory.map(Some(0xffff_f000), 0x2000, write).unwrap_err(),
+        MemoryError::Outside { address: 0xffff_f000, bytes: 0x2000, addresses },
+    );
+    same(memory.map(None, 0, write).unwrap_err(), MemoryError::Empty);
+    same(memory.unmap(8).unwrap_err(), MemoryError::NoBuffer { address: 8 });
+    same(
+        memory.protect(0x10_0000..0x10_0080, write).unwrap_err(),
+        MemoryError::Unaligned { what: "protected pages", found: 0x10_0080, align: 4096 },
+    );
+
+    // The first byte that is not there is beneath.
+    let mut bytes = [0; 16];
+    let copy = memory.read(0x10_2ff8, &mut bytes).unwrap_err();
+    let beneath = Denied { address: 0x10_3000, store: false, mapped: false };
+    same(copy.clone(), MemoryError::Copy { address: 0x10_2ff8, bytes: 16, store: false, source: beneath });
+    assert_eq!(copy.source().unwrap().downcast_ref(), Some(&beneath));
+    assert_eq!((copy.number("source"), copy.number("store")), (Some(0x10_3000), Some(0)));
+    assert!(matches!(
+        memory.write(0x20_0000, &bytes),
+        Err(Error::Memory(MemoryError::Copy { address: 0x20_0000, bytes: 16, store: true, .. }))
+    ));
+
+    let sizes = MemoryOptions::new().size(5000);
+    same(Memory::with(&sizes).unwrap_err(), MemoryError::SpaceSize { bytes: 5000, limit: 1 << 32 });
+}
+
+#[test]
+fn of_launches() {
+    let engine = engine(Tier::Interp, 1);
+    let memory = engine.memory().unwrap();
+    let program = program(ENDS);
+    let refused = |launch| engine.run(&program, &memory, &launch).unwrap_err();
+    let name = program.name().to_owned();
+    let grid = refused(launch(0, 32));
+    let Error::Launch(LaunchError::Size { what, axis, found, limit, size, .. }) = &grid else {
+        panic!("{grid}")
+    };
+    assert_eq!((*what, *axis, *found, *size), ("grid", Axis::X, 0, [0, 1, 1]));
+    assert_eq!(grid.number("limit"), Some((*limit).into()));
+    assert_eq!(
+        refused(launch(1, 32).registers(vec![("r0".into(), vec![1])])),
+        Error::Launch(LaunchError::NoRegister { name: "r0".into() })
+    );
+    assert_eq!(
+        refused(launch(1, 32).user_data(vec![1, 2])),
+        Error::Launch(LaunchError::UserData { name, found: 2, limit: 0 })
+    );
+    assert_eq!(
+        refused(launch(4, 32).blocks(Some(3..5))),
+        Error::Launch(LaunchError::Blocks { start: 3, end: 5, total: 4 })
+    );
+    let odd = Arg { align: 3, ..Arg::u32(1) };
+    assert_eq!(
+        refused(launch(1, 32).args(vec![Arg::u32(0), odd])),
+        Error::Launch(LaunchError::ArgumentAlign { number: 1, align: 3 })
+    );
+}
+
+#[test]
+fn of_configurations_programs_and_states() {
+    let config = Config::default().threads(100_000);
+    let error = Engine::new(config).unwrap_err();
+    assert_eq!(error, Error::Config(ConfigError::Threads { threads: 100_000, limit: 4096 }));
+
+    let raw = ProgramOptions::new(Isa::Gcn).raw(true);
+    let error = Program::load(&[0; 4], &raw).unwrap_err();
+    assert_eq!((&error, error.kind()), (&Error::Program(ProgramError::NoChip), "NoChip"));
+    let chip = "g80".parse().unwrap();
+    let error = Program::load(&[0; 4], &raw.chip(Some(chip))).unwrap_err();
+    assert_eq!(error, Error::Program(ProgramError::OtherChip { isa: Isa::Gcn, chip }));
+    assert_eq!(error.to_string(), "code is for gcn, g80 is a chip of tesla");
+
+    let error = SavedLaunch::from_bytes(b"something else").unwrap_err();
+    assert_eq!(error, Error::State(StateError::Foreign));
+    assert_eq!(error.to_string(), "saved launch: these bytes are no saved launch");
+}
