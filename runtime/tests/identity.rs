@@ -234,7 +234,7 @@ fn scattered_lanes_reach_registered_memory() {
         space.fill(own, 0..1024);
         space.fill(host, 5000..6024);
         assert_eq!(space.run(&engine, 2, own, host), None, "{:?}", engine.config());
-        let odd = |lane: u32| lane % 2 != 0;
+        let odd = |lane: u32| !lane.is_multiple_of(2);
         let own_words = (0..128).map(|lane| if odd(lane) { 5000 + lane } else { lane + 0x100 });
         let host_words = (0..128).map(|lane| if odd(lane) { 5000 + lane + 0x100 } else { lane });
         assert!(space.words(own, 128).into_iter().eq(own_words), "{:?}", engine.config());
