@@ -47,10 +47,9 @@ impl Way {
     }
 }
 
-/// Each way is timed for at least this long and at least this many blocks, in turn: blocks of one kernel may differ, and neighbours less
-/// than others.
+/// Each way is timed for at least this long and at least this many blocks.
 const SAMPLE: Duration = Duration::from_micros(1500);
-const FEW_BLOCKS: u64 = 8;
+const FEW_BLOCKS: u64 = 4;
 
 /// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
@@ -95,8 +94,6 @@ struct State {
     before: Duration,
     /// By way.
     samples: [Sample; Way::ALL.len()],
-    /// Ways that have been timed for long enough, by way.
-    done: [bool; Way::ALL.len()],
     /// Ways without code, by way.
     missing: [bool; Way::ALL.len()],
     /// The result of the last measurement.
@@ -106,13 +103,10 @@ struct State {
 }
 
 impl State {
-    /// The way to measure next: in turn, until all have been timed for long enough.
+    /// The way to measure behind that one, if there is another.
     fn behind(&self, way: Way) -> Option<Way> {
-        let may = |way: &Way| {
-            let number = *way as usize;
-            !self.missing[number] && !self.done[number] && (*way != Way::Warps || self.pause > 0)
-        };
-        Way::ALL.into_iter().cycle().skip(way as usize + 1).take(Way::ALL.len()).find(may)
+        let may = |&way: &Way| !self.missing[way as usize] && (way != Way::Warps || self.pause > 0);
+        Way::ALL.into_iter().skip(way as usize + 1).find(may)
     }
 }
 
@@ -162,7 +156,6 @@ impl Choice {
         } else if Way::of(now) != way {
             // Another thread has gone on already.
         } else if now & MEASURE != 0 {
-            state.done[way as usize] = true;
             self.go_on_behind(&mut state, way);
         } else {
             self.now.store(Way::Vectors as u8, Ordering::Relaxed);
@@ -180,7 +173,7 @@ impl Choice {
         self.left.store(left.saturating_sub(blocks), Ordering::Relaxed);
         if left <= blocks {
             let mut state = self.state.lock();
-            (state.samples, state.done) = Default::default();
+            state.samples = Default::default();
             self.now.store(MEASURE, Ordering::Relaxed);
         }
     }
@@ -204,8 +197,9 @@ impl Choice {
             let hopeless = way != Way::Vectors
                 && sample.time > LONG_BLOCK / 4
                 && !sample.takes_less(vectors, 100 * HOPELESS);
-            state.done[way as usize] |= sample.is_enough() || hopeless;
-            self.go_on_behind(&mut state, way);
+            if sample.is_enough() || hopeless {
+                self.go_on_behind(&mut state, way);
+            }
         }
     }
 
@@ -277,8 +271,8 @@ mod tests {
         let choice = measuring();
         let mut pauses = Vec::new();
         for _ in 0..3 {
-            choice.took(Way::Vectors, 8, 2 * MILLI);
-            choice.took(Way::Lanes, 8, 20 * MILLI);
+            choice.took(Way::Vectors, 4, 2 * MILLI);
+            choice.took(Way::Lanes, 4, 20 * MILLI);
             if choice.is_measuring() {
                 assert_eq!(choice.way(), Way::Warps);
                 choice.give_up(Way::Warps);
@@ -291,10 +285,10 @@ mod tests {
             }
             pauses.push(pause);
         }
-        assert_eq!(pauses, [16 * 64, 16 * 128, 16 * 256]);
+        assert_eq!(pauses, [8 * 64, 8 * 128, 8 * 256]);
         // The data has changed.
-        choice.took(Way::Vectors, 8, 20 * MILLI);
-        choice.took(Way::Lanes, 8, 2 * MILLI);
+        choice.took(Way::Vectors, 4, 20 * MILLI);
+        choice.took(Way::Lanes, 4, 2 * MILLI);
         assert_eq!(choice.way(), Way::Lanes);
     }
 
@@ -318,15 +312,15 @@ mod tests {
     fn whole_warps_take_part_from_the_second_measurement_on() {
         for (lanes, warps, wanted) in [(1, 2, Way::Lanes), (3, 2, Way::Warps), (9, 8, Way::Vectors)] {
             let choice = measuring();
-            choice.took(Way::Vectors, 8, 4 * MILLI);
-            choice.took(Way::Lanes, 8, 20 * MILLI);
+            choice.took(Way::Vectors, 4, 4 * MILLI);
+            choice.took(Way::Lanes, 4, 20 * MILLI);
             assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
             choice.ran(u64::from(u32::MAX));
-            choice.took(Way::Vectors, 8, 4 * MILLI * 2);
+            choice.took(Way::Vectors, 4, 4 * MILLI * 2);
             assert_eq!(choice.way(), Way::Lanes);
-            choice.took(Way::Lanes, 8, lanes * 2 * MILLI);
+            choice.took(Way::Lanes, 4, lanes * 2 * MILLI);
             assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
-            choice.took(Way::Warps, 8, warps * 2 * MILLI);
+            choice.took(Way::Warps, 4, warps * 2 * MILLI);
             assert_eq!((choice.way(), choice.is_measuring()), (wanted, false), "{lanes} and {warps}");
         }
     }
@@ -334,26 +328,13 @@ mod tests {
     #[test]
     fn a_way_that_loses_its_code_is_left() {
         let choice = measuring();
-        choice.took(Way::Vectors, 8, 20 * MILLI);
-        choice.took(Way::Lanes, 8, 4 * MILLI);
+        choice.took(Way::Vectors, 4, 20 * MILLI);
+        choice.took(Way::Lanes, 4, 4 * MILLI);
         assert_eq!(choice.way(), Way::Lanes);
         choice.give_up(Way::Lanes);
         assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
         choice.ran(u64::from(u32::MAX));
-        choice.took(Way::Vectors, 8, 20 * MILLI);
+        choice.took(Way::Vectors, 4, 20 * MILLI);
         assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
-    }
-
-    #[test]
-    fn ways_are_timed_in_turn() {
-        let choice = measuring();
-        // Blocks get longer. One after the other, the lanes would seem slower.
-        for number in 1..9 {
-            assert_eq!(choice.way(), Way::Vectors);
-            choice.took(Way::Vectors, 1, number * 10 * MILLI / 8);
-            assert_eq!(choice.way(), Way::Lanes, "{number}");
-            choice.took(Way::Lanes, 1, number * 9 * MILLI / 8);
-        }
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Lanes, false));
     }
 }
