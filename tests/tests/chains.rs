@@ -96,7 +96,7 @@ impl Writer {
                 }
                 4 | 5 if depth < 3 => {
                     let (save, label) = (30 + 4 * depth, self.label());
-                    let op = self.pick(&["v_cmp_lt_u32", "v_cmp_lt_i32", "v_cmp_lg_u32", "v_cmp_lt_f32"]);
+                    let op = self.pick(&["v_cmp_lt_u32", "v_cmp_lt_i32", "v_cmp_ne_u32", "v_cmp_lt_f32"]);
                     self.line(format!("v_and_b32 v9, 3, v{c}\nv_and_b32 v10, 3, v{b}\n{op} vcc, v9, v10"));
                     self.line(format!("s_and_saveexec_b64 s[{save}:{}], vcc", save + 1));
                     if self.random.below(4) > 0 {

@@ -429,6 +429,24 @@ impl Kernel {
         }
     }
 
+    /// The region of nothing but a block of a wave that [`Kernel::region_within`] leaves to the interpreter because it needs all lanes: for
+    /// a chunk of the whole wave. `None` if the interpreter is needed for something else.
+    ///
+    /// # Errors
+    /// When the meter's budget is used up or the work is cancelled.
+    pub fn whole_block(&self, entry: Block, meter: &Meter) -> Result<Option<Region>, Stopped> {
+        let Analysis { func, facts, crosses, .. } = self.analysis(meter)?;
+        if *crosses || !self.wave {
+            return Ok(None);
+        }
+        let none = SlotFacts::none(self.func.slots.len());
+        let region = match explore::whole_block(func.as_ref().unwrap_or(&self.func), facts, entry) {
+            Some(plan) => self.build(entry, plan, &none, meter)?,
+            None => None,
+        };
+        Ok(region.map(|region| Region { whole: true, ..region }))
+    }
+
     fn build(
         &self,
         entry: Block,

@@ -19,7 +19,7 @@ mod checks;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::kernel_facts::KernelFacts;
+use super::kernel_facts::{KernelFacts, Run};
 use super::plan::{Node, NodeTerm, Plan};
 use super::sizes::Size;
 use super::split::OrderedAccesses;
@@ -174,18 +174,37 @@ pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Optio
     })
 }
 
+/// The region that consists of one block's body, for a chunk that holds the whole wave, though the kernel's chunks do not: there
+/// cross-lane operations need nobody else.
+pub fn whole_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
+    let run = Run { whole: true, across: true, ..facts.run };
+    if !run.wave || is_of_interpreter(func, run, entry) || facts.surely_waits(entry) {
+        return None;
+    }
+    let cond = facts.exit_cond(func, entry);
+    Some(Plan {
+        nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
+        exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
+        may_wait: false,
+    })
+}
+
 /// Whether the body of a block must run in the interpreter.
 fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
+    is_of_interpreter(func, facts.run, block)
+}
+
+fn is_of_interpreter(func: &Function, run: Run, block: Block) -> bool {
     let possible = |inst: &InstData| match (inst.op, inst.imm) {
         (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
-        (Opcode::QuadLane, _) if facts.run.by_quads => true,
+        (Opcode::QuadLane, _) if run.by_quads => true,
         (Opcode::CallDevice, Imm::Device(site)) => !(site.callee.stores)(site.params),
-        (op, _) => !op.is_cross_lane() || facts.run.across && op.is_in_whole_warp(),
+        (op, _) => !op.is_cross_lane() || run.across && op.is_in_whole_warp(),
     };
     func.block(block)
         .insts
         .iter()
-        .any(|&i| !possible(func.inst(i)) || !facts.run.stores_once && is_wave_store(func, i))
+        .any(|&i| !possible(func.inst(i)) || !run.stores_once && is_wave_store(func, i))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 

@@ -18,7 +18,7 @@ use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts};
 use warpjit_ir::{Block, Meter, Slot, Terminator};
 
-use super::{Compiled, Cut, Jit, lock, written_slots};
+use super::{Assumption, Compiled, Cut, Jit, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
 use crate::vm;
@@ -33,6 +33,8 @@ const MOST_CHAINS: u32 = 4;
 /// Most regions and instructions of a chain: the longest work that cannot be stopped.
 const MOST_LINKS: usize = 512;
 const MOST_INSTS: usize = 24_000;
+/// Most instructions of a block that runs in one chunk of the whole warp, as its values do not fit the registers.
+const MOST_WHOLE_INSTS: usize = 48;
 
 /// Regions joined to one function.
 #[derive(Debug)]
@@ -77,9 +79,21 @@ impl Chains {
 /// A region that becomes a link.
 struct Part {
     at: Block,
-    code: Arc<Compiled>,
+    /// The version that there is of it; none if the interpreter runs its block.
+    code: Option<Arc<Compiled>>,
     region: Region,
     options: Options,
+}
+
+impl Part {
+    fn assumptions(&self) -> &[Assumption] {
+        self.code.as_ref().map_or(&[], |code| &code.assumptions)
+    }
+
+    /// What must hold of a warp's slots to enter its code.
+    fn checks(&self) -> Vec<(Slot, SlotShape)> {
+        self.assumptions().iter().map(|a| (a.slot, a.known)).collect()
+    }
 }
 
 impl Jit {
@@ -199,10 +213,10 @@ impl Jit {
             let written = written_slots(&part.region.mask);
             let passage = |to: Block| {
                 let to = parts.iter().position(|other| other.at == to)?;
-                let checks = checks_of(&parts[to].code);
+                let checks = parts[to].checks();
                 let holds = |(slot, known): &(Slot, SlotShape)| {
-                    let assumed = |a: &super::Assumption| a.slot == *slot && a.known == *known;
-                    !written.contains(*slot) && part.code.assumptions.iter().any(assumed)
+                    let assumed = |a: &Assumption| a.slot == *slot && a.known == *known;
+                    !written.contains(*slot) && part.assumptions().iter().any(assumed)
                 };
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
@@ -213,11 +227,11 @@ impl Jit {
             links.push(Link {
                 func: &part.region.mask,
                 options: part.options.clone(),
-                // At least one, so that every loop of links comes to its end.
+                // Parts of blocks have none, and a loop of such links must end as well.
                 insts: self.kernel.func.block(part.at).guest_insts.max(1),
                 ways,
                 first_fault,
-                checks: checks_of(&part.code),
+                checks: part.checks(),
                 otherwise: parts[place + 1..].first().filter(|next| next.at == part.at).map(|_| place + 1),
                 enter: number(ExitKind::Enter(part.at)),
             });
@@ -230,7 +244,7 @@ impl Jit {
         let mut made = backend::compile_chain(&links, &options).map_err(|e| Error::Compile(e.to_string()))?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| {
-            let parts = parts.iter().map(|part| (&part.region, &part.code.assumptions[..], &part.options));
+            let parts = parts.iter().map(|part| (&part.region, part.assumptions(), &part.options));
             self.list_chain(parts, &mut made)
         });
         let mut written = SlotSet::empty(self.kernel.func.slots.len());
@@ -256,16 +270,16 @@ impl Jit {
                 mode: first.mode,
                 exits: exits.clone(),
                 faults: faults.clone(),
-                assumptions: part.code.assumptions.clone(),
-                start: part.code.start.clone(),
+                assumptions: part.assumptions().to_vec(),
+                start: part.code.as_ref().and_then(|code| code.start.clone()),
                 row: None,
                 written: written.clone(),
-                steps: part.code.steps,
+                steps: 0,
                 waits: 0,
                 at: part.at,
                 link: Some(link),
-                lanes: part.code.lanes,
-                number: part.code.number,
+                lanes: first.lanes,
+                number: part.code.as_ref().map_or(0, |code| code.number),
                 listing: None,
             };
             (part.at, Arc::new(code))
@@ -277,7 +291,16 @@ impl Jit {
     fn parts(&self, meter: &Meter) -> Result<Vec<Part>, Error> {
         let (mut parts, mut insts) = (Vec::new(), 0);
         for at in self.kernel.func.block_ids() {
-            let list = lock(&self.versions[at.index()]).list.clone();
+            let (list, none) = {
+                let versions = lock(&self.versions[at.index()]);
+                (versions.list.clone(), versions.impossible && versions.list.is_empty())
+            };
+            if none
+                && parts.len() < MOST_LINKS
+                && let Some((region, options)) = self.whole_part(at, meter)?
+            {
+                parts.push(Part { at, code: None, region, options });
+            }
             for code in list {
                 if code.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
                     continue;
@@ -287,10 +310,26 @@ impl Jit {
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
-                parts.push(Part { at, code, region, options });
+                parts.push(Part { at, code: Some(code), region, options });
             }
         }
         Ok(parts)
+    }
+
+    /// A block that the interpreter runs because it needs all lanes, for one chunk of the whole warp: in a chain it is not worth leaving.
+    fn whole_part(&self, at: Block, meter: &Meter) -> Result<Option<(Region, Options)>, Error> {
+        if self.kernel.func.block(at).insts.len() > MOST_WHOLE_INSTS {
+            return Ok(None);
+        }
+        let Some(mut region) = self.kernel.whole_block(at, meter)? else { return Ok(None) };
+        if !self.locate_memory(&mut region) {
+            return Ok(None);
+        }
+        self.generator.optimize(&mut region, meter)?;
+        self.generator.specialize(&mut region, false);
+        let groups = self.kernel.func.lanes.div_ceil(4) as u8;
+        let options = self.options_of(&region, groups);
+        Ok(Some((region, options)))
     }
 
     /// The region that a version was compiled from.
@@ -332,11 +371,6 @@ impl Jit {
             _ => ends,
         }
     }
-}
-
-/// What must hold of a warp's slots to enter code.
-fn checks_of(code: &Compiled) -> Vec<(Slot, SlotShape)> {
-    code.assumptions.iter().map(|a| (a.slot, a.known)).collect()
 }
 
 /// Whether a chain can check all that code assumes.

@@ -447,9 +447,19 @@ impl Jit {
         if self.is_single() {
             one_lane(&mut region.mask, meter)?;
         }
+        let mut options = self.options_of(&region, groups);
+        options.single = self.is_single();
+        for a in assumptions {
+            options.slot_shapes[a.slot.index()] = Some(a.known.shape);
+            options.apart[a.slot.index()] = a.known.apart_in(chunk_lanes);
+        }
+        Ok(Some((region, options)))
+    }
+
+    /// How a region is compiled with chunks of so many groups of lanes, if nothing is assumed.
+    fn options_of(&self, region: &Region, groups: u8) -> Options {
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
-        options.single = self.is_single();
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
@@ -459,11 +469,7 @@ impl Jit {
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.apart = vec![None; region.mask.slots.len()];
-        for a in assumptions {
-            options.slot_shapes[a.slot.index()] = Some(a.known.shape);
-            options.apart[a.slot.index()] = a.known.apart_in(chunk_lanes);
-        }
-        Ok(Some((region, options)))
+        options
     }
 
     /// Adapts a region to the launch's global memory: replaces accesses through windows, and adds address translations.

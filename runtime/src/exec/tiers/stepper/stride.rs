@@ -77,6 +77,7 @@ impl Stepper<'_> {
     fn take_chain(&mut self, chain: &Chain) {
         for (at, link) in chain.links() {
             let Some(entry) = self.entries.get_mut(at.index()) else { continue };
+            entry.never = false;
             match entry.versions.iter_mut().find(|code| code.number() == link.number()) {
                 Some(code) => *code = link.clone(),
                 None => entry.versions.push(link.clone()),
