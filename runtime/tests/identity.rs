@@ -391,3 +391,53 @@ fn addresses_are_handed_out_again() {
     assert_eq!(memory.map(None, PAGE, Access::ReadWrite).unwrap(), first);
     assert!(!memory.is_careful());
 }
+
+#[test]
+fn what_was_handed_out_is_tracked() {
+    let text = "flat_store_dword v[2:3], v1";
+    for engine in engines() {
+        let space = Space::new(text);
+        let memory = &space.memory;
+        let own = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
+        let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
+        let all = 0..1 << 47;
+        let first = memory.take_dirty(all.clone()).unwrap();
+        assert!(first.contains(&(own..own + 4 * PAGE)) && !first.iter().any(|range| range.contains(&constant)));
+        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [], "{:?}", engine.config());
+        assert_eq!(space.run(&engine, 1, own + PAGE, own), None);
+        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [own + PAGE..own + 2 * PAGE], "{:?}", engine.config());
+        // The host's stores: by the library, and by the pointer.
+        memory.write(own, &[1]).unwrap();
+        let pointer = std::ptr::with_exposed_provenance_mut::<u8>((own + 3 * PAGE) as usize);
+        // SAFETY: memory that the space has handed out, and nothing runs.
+        unsafe { pointer.write_volatile(7) };
+        let [before, after] = [own..own + PAGE, own + 3 * PAGE..own + 4 * PAGE];
+        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [before, after]);
+        assert_eq!(memory.load(own + 3 * PAGE, 1).unwrap(), 7);
+        // What is unmapped and mapped again is new.
+        memory.unmap(own).unwrap();
+        let own = memory.map(Some(own), PAGE, Access::ReadWrite).unwrap();
+        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [own..own + PAGE]);
+        memory.protect(own..own + PAGE, Access::ReadOnly).unwrap();
+        memory.protect(own..own + PAGE, Access::ReadWrite).unwrap();
+        memory.take_dirty(all.clone()).unwrap();
+        assert_eq!(space.run(&engine, 1, own, own), None);
+        assert_eq!(memory.take_dirty(own..own + PAGE).unwrap(), [own..own + PAGE]);
+
+        // The embedder's memory counts each time, where the guest may store.
+        let mut pages = Box::new(Three([[0; 1024]; 3]));
+        let host = [0, 1].map(|n| (&raw mut pages.0[n]).cast::<u8>());
+        // SAFETY: the box outlives the mappings, and is accessed through these pointers only meanwhile.
+        let [rw, _] = unsafe {
+            [(host[0], Access::ReadWrite), (host[1], Access::ReadOnly)]
+                .map(|(at, access)| memory.map_host(None, at, PAGE, access).unwrap())
+        };
+        for _ in 0..2 {
+            assert_eq!(memory.take_dirty(all.clone()).unwrap(), [rw..rw + PAGE]);
+        }
+        assert_eq!(space.run(&engine, 1, rw, own), None);
+        for at in [rw, rw + PAGE] {
+            memory.unmap(at).unwrap();
+        }
+    }
+}

@@ -9,6 +9,7 @@
 //! list whose entries are never freed ([`Tracked`]).
 
 use super::edit::rights_of;
+use super::identity::Own;
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
 use crate::{Error, MemoryError, fork};
 use std::ops::Range;
@@ -170,7 +171,10 @@ impl Memory {
     ///
     /// Stores by guests in all tiers, by texture units, and by the host through [`Memory::write`] are seen. Not seen are stores
     /// through another mapping of the same bytes (an alias, the file, the embedder's own pointer). Pages that cannot be
-    /// tracked (private host memory) count as written in each call, devices never. Where the system has no room for the mappings that
+    /// tracked (private host memory) count as written in each call, devices never. In a space of
+    /// [`crate::MemoryOptions::identity`], what the space has handed out is tracked, also of stores by the embedder's code through the
+    /// pointer; but a system call that is to store to a page that has been looked at (`read` of a file) fails with `EFAULT`, as with any
+    /// pointer into a space. Other memory there counts as written in each call. Where the system has no room for the mappings that
     /// this takes, pages count as written although they were not.
     ///
     /// # Errors
@@ -207,13 +211,27 @@ impl Memory {
                 .filter(|(first, last)| first < last)
                 .collect();
             let space = edit.space();
-            if edit.state.coarse || edit.memory.0.form.is_identity {
+            if edit.state.coarse {
                 // Whatever is mapped may have been written.
                 pages.iter().for_each(|&(first, last)| add(first, last));
                 return Ok(found);
             }
-            let mut work = |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: &'static Tracked| {
+            let mut work = |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: Option<&'static Tracked>| {
                 let step = (host_page / PAGE_BYTES) as usize;
+                let Some(tracked) = tracked else {
+                    // The embedder's own, which nobody may take stores from.
+                    for (number, entries) in pages.chunks(step).enumerate() {
+                        let at = first + number as u64 * host_page;
+                        let flags = entries[0].load(Ordering::SeqCst);
+                        let special = if flags & PAGE_SPECIAL != 0 { space.special_at(at) } else { None };
+                        if rights_of(flags) & PAGE_WRITE != 0
+                            || special.is_some_and(|piece| piece.is_writable_memory())
+                        {
+                            add(at, at + host_page);
+                        }
+                    }
+                    return;
+                };
                 // Runs of pages that become clean are protected with one call.
                 let mut run: Option<(u64, u64)> = None;
                 let protect = |run: Option<(u64, u64)>| {
@@ -256,8 +274,11 @@ impl Memory {
                     protect(run.take());
                 });
             };
+            let own = edit.memory.0.own.as_ref().map(Own::range);
+            // Without a range of its own, everything in such a space is the embedder's.
+            let own = own.or(edit.memory.0.form.is_identity.then_some(0..0));
             for (first, last) in pages {
-                space.each_tracked(first, last, &mut work);
+                space.each_tracked(first, last, own.as_ref(), &mut work);
             }
             Ok(found)
         })
