@@ -1128,6 +1128,13 @@ warpjit_status warpjit_config_set_tier(struct warpjit_config *config,
                                        uint32_t hot_after);
 
 /**
+ * How often warps go from one compiled region to another by the runtime before the regions of their kernel are joined to one function.
+ * -1, the default: so often that joining them pays; 4294967295: never.
+ */
+warpjit_status warpjit_config_set_join_after(struct warpjit_config *config,
+                                             int64_t times);
+
+/**
  * Keeps compiled code in a folder, for later processes that run the same programs. The folder is made when it is needed; it must belong to
  * this user alone. 'most_bytes': size of all files in it; 0: 256 MiB. 'folder' NULL, the default: no cache.
  */
