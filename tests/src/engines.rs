@@ -24,7 +24,8 @@ pub fn interpreter_and_compiled() -> Vec<Named> {
     configs.push(("jit lane by lane".into(), jit.clone().chunk_groups(Some(0))));
     configs.push(("jit checked".into(), jit.clone().checked_memory(true)));
     // Regions joined to one function.
-    let joined = |groups, after| jit.clone().host(HostLevel::Avx2).chunk_groups(groups).join_after(Some(after));
+    let joined =
+        |groups, after| jit.clone().host(HostLevel::Avx2).chunk_groups(groups).join_after(Some(after));
     configs.push(("jit joined".into(), joined(None, 1)));
     configs.push(("jit lane by lane, joined".into(), joined(Some(0), 2)));
     // With vectors of 512 bits, where the host has them.

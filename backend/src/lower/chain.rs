@@ -105,8 +105,7 @@ impl<'a> Lower<'a, '_> {
         self.e.store(left, self.context, at::CHAIN_LEFT);
         let returns = self.returns();
         // The threads of only some chunks may end where there are other exits, too.
-        let some_end =
-            returns.iter().any(|&(_, ends, _)| ends) || returns.len() > 1 && returns[0].0 == 0;
+        let some_end = returns.iter().any(|&(_, ends, _)| ends) || returns.len() > 1 && returns[0].0 == 0;
         for (place, &(own, ..)) in returns.iter().enumerate() {
             let way = link.ways.get(own as usize);
             let way = way.ok_or_else(|| Error::Malformed(format!("no way behind exit {own}")))?;

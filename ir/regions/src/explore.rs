@@ -743,10 +743,7 @@ impl Explorer<'_> {
             waiting.waits(of, !self.facts.run.alone) != Waits::Surely
                 && !waiting.leaves_by_scalar_memory(&of.blocks)
         };
-        self.facts.run.wave
-            && !self.stops.back
-            && component.contains(&0)
-            && nest.iter().all(keeps)
+        self.facts.run.wave && !self.stops.back && component.contains(&0) && nest.iter().all(keeps)
     }
 
     /// Adds a stop where a loop is entered, at its node with the smallest relative stack.

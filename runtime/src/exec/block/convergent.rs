@@ -134,8 +134,7 @@ impl RunningBlock {
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let ended = 
-                stepper.run_convergent(at, found, calls, &mut view, launch.patience, &mut repeats);
+            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.patience, &mut repeats);
             let insts = stepper.insts(at);
             if let Some(kind) = ended {
                 *spent += insts * calls.len() as u64;

@@ -119,7 +119,8 @@ impl Jit {
         let enough = match (chains.enough.load(Ordering::Relaxed), self.variant.join_after) {
             (_, Some(enough)) => u64::from(enough) << made,
             (0, None) => {
-                let bytes: usize = self.versions.iter().map(|versions| code_bytes(&lock(versions).list)).sum();
+                let bytes: usize =
+                    self.versions.iter().map(|versions| code_bytes(&lock(versions).list)).sum();
                 let enough = (bytes as u64).saturating_mul(BYTE_NANOS) / HOP_NANOS << made;
                 chains.enough.store(enough.max(1), Ordering::Relaxed);
                 enough
@@ -219,7 +220,8 @@ impl Jit {
                 };
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
-            let ways = part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
+            let ways =
+                part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
             let first_fault = faults.len() as u32;
             faults.extend(part.region.faults.iter().copied());
             links.push(Link {
@@ -239,8 +241,7 @@ impl Jit {
         }
         meter.stage("generating its code")?;
         let options = parts[0].options.clone();
-        let mut made =
-            backend::compile_chain(&links, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let mut made = backend::compile_chain(&links, &options).map_err(|e| Error::Compile(e.to_string()))?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| {
             let parts = parts.iter().map(|part| (&part.region, part.assumptions(), &part.options));
@@ -350,12 +351,7 @@ impl Jit {
     }
 
     /// Where an exit leads, by its number in the chain.
-    fn link_way(
-        &self,
-        exit: ExitKind,
-        number: u32,
-        passage: &impl Fn(Block) -> Option<Passage>,
-    ) -> LinkWay {
+    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkWay {
         let ends = LinkWay { exit: number, next: None, taken: None, branches: false, any: false };
         let block = match exit {
             ExitKind::Ended => return ends,

@@ -45,10 +45,10 @@ use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, Error};
 
 use assumptions::{Assumption, StartShapes};
-pub use chain::Chain;
 pub use background::Ready;
-pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
+pub use chain::Chain;
 use chain::Chains;
+pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
 use phases::Pieces;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
 use sample_block::BlockClasses;

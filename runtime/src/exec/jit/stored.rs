@@ -1,7 +1,7 @@
 //! Serialises compiled regions for the cache on disk, and reads them back with every field checked.
 
-use std::sync::Arc;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use warpjit_backend::{
@@ -64,7 +64,8 @@ impl Jit {
         let mut digest = Digest::new();
         (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
         // Settings that do not change the code are left out.
-        Variant { tier: Tier::Jit, hot_after: 0, join_after: None, perf: false, ..self.variant }.hash(&mut digest);
+        Variant { tier: Tier::Jit, hot_after: 0, join_after: None, perf: false, ..self.variant }
+            .hash(&mut digest);
         self.generator.hash_with(&self.target, &mut digest);
         self.kernel.func.hash(&mut digest);
         self.facts.hash(&mut digest);

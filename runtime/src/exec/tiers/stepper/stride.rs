@@ -91,7 +91,9 @@ impl Stepper<'_> {
     #[cold]
     fn tell_hops(&mut self) {
         let hops = std::mem::take(&mut self.hops);
-        let Some(jit) = self.tiers.jit.as_ref().filter(|jit| self.strides && jit.hopped(hops)) else { return };
+        let Some(jit) = self.tiers.jit.as_ref().filter(|jit| self.strides && jit.hopped(hops)) else {
+            return;
+        };
         sampler::set_place(Place::Compiler);
         jit.join(self.tiers.behind.then_some(self.background), self.cancel);
         sampler::set_place(Place::Runtime);
