@@ -402,10 +402,17 @@ fn what_was_handed_out_is_tracked() {
         let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
         let all = 0..1 << 47;
         let first = memory.take_dirty(all.clone()).unwrap();
-        assert!(first.contains(&(own..own + 4 * PAGE)) && !first.iter().any(|range| range.contains(&constant)));
+        assert!(
+            first.contains(&(own..own + 4 * PAGE)) && !first.iter().any(|range| range.contains(&constant))
+        );
         assert_eq!(memory.take_dirty(all.clone()).unwrap(), [], "{:?}", engine.config());
         assert_eq!(space.run(&engine, 1, own + PAGE, own), None);
-        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [own + PAGE..own + 2 * PAGE], "{:?}", engine.config());
+        assert_eq!(
+            memory.take_dirty(all.clone()).unwrap(),
+            [own + PAGE..own + 2 * PAGE],
+            "{:?}",
+            engine.config()
+        );
         // The host's stores: by the library, and by the pointer.
         memory.write(own, &[1]).unwrap();
         let pointer = std::ptr::with_exposed_provenance_mut::<u8>((own + 3 * PAGE) as usize);
