@@ -35,7 +35,12 @@ fn program(local_bytes: u32, words: u32, slots: &str, body: &str) -> Program {
 }
 
 /// Runs a batch of `count` vertices with every setting, twice: the rows are what `check` wants.
-fn on_all(program: &Program, inputs: &[u32], words: u32, check: impl Fn(&str, &[u32], Option<(FaultKind, u32, u32)>)) {
+fn on_all(
+    program: &Program,
+    inputs: &[u32],
+    words: u32,
+    check: impl Fn(&str, &[u32], Option<(FaultKind, u32, u32)>),
+) {
     let auto = Config::default().tier(Tier::Auto).hot_after(Some(0));
     for config in settings().into_iter().chain([auto]) {
         let engine = Engine::new(config.clone()).expect("engine");
@@ -123,7 +128,12 @@ fn a_fault_far_behind_is_the_first_one() {
         batch.outputs = vec![RowsMut::from(&mut out[..])];
         let report = engine.run_stage(&program, &memory, &Launch::default(), &mut batch).expect("runs");
         let fault = report.fault.expect("a fault");
-        assert_eq!((fault.kind, fault.block, fault.lane), (FaultKind::Memory, [130, 0, 0], 3), "{}", told(&config));
+        assert_eq!(
+            (fault.kind, fault.block, fault.lane),
+            (FaultKind::Memory, [130, 0, 0], 3),
+            "{}",
+            told(&config)
+        );
         let before = (WARP * 130) as usize;
         assert!(out[..before].iter().all(|&word| word == 5), "{}", told(&config));
         assert!(out[before..before + WARP as usize].iter().all(|&word| word == 7), "{}", told(&config));

@@ -55,7 +55,8 @@ impl Pixels {
 
     /// The rows of the input: x, when the pixel leaves, where it stores.
     fn rows(&self) -> Vec<u32> {
-        let row = |(n, pixel): (usize, &Pixel)| [pixel.x.to_bits(), pixel.leaves, STORES as u32 + 4 * n as u32];
+        let row =
+            |(n, pixel): (usize, &Pixel)| [pixel.x.to_bits(), pixel.leaves, STORES as u32 + 4 * n as u32];
         self.pixels.iter().enumerate().flat_map(row).collect()
     }
 }
@@ -69,11 +70,8 @@ struct Left {
 }
 
 fn program(code: &[u8], chip: Chip, interface: StageInterface) -> Program {
-    let options = ProgramOptions::new(chip.isa())
-        .raw(true)
-        .chip(Some(chip))
-        .registers(Some(32))
-        .stage(Some(interface));
+    let options =
+        ProgramOptions::new(chip.isa()).raw(true).chip(Some(chip)).registers(Some(32)).stage(Some(interface));
     Program::load(code, &options).unwrap()
 }
 
@@ -246,7 +244,8 @@ fn families() -> Vec<Family> {
         stores: true,
         coverage_of_uncovered: 7,
     };
-    let tesla = |name, chip, assemble| Family { texts: tesla_text, stores: false, ..fermi(name, chip, assemble) };
+    let tesla =
+        |name, chip, assemble| Family { texts: tesla_text, stores: false, ..fermi(name, chip, assemble) };
     vec![
         fermi("gf100", fermi::Chip::Gf100.into(), |text| fermi_code(fermi::Chip::Gf100, text)),
         fermi("gk104", fermi::Chip::Gk104.into(), |text| fermi_code(fermi::Chip::Gk104, text)),
@@ -257,13 +256,10 @@ fn families() -> Vec<Family> {
 
 /// Header and sampler of the texture: 32 x 32 texels of 8_8_8_8 with all levels, as in the corpus.
 fn textures() -> TextureTables {
-    let header = [0x2c69_2488, TEXTURE as u32, 0xc080_5000, 0x30_0000, 0x8000_0020, 0x5001_0020, 0x300_0000, 0x50];
+    let header =
+        [0x2c69_2488, TEXTURE as u32, 0xc080_5000, 0x30_0000, 0x8000_0020, 0x5001_0020, 0x300_0000, 0x50];
     let sampler = [0x2_6000, 0x91, 0xf0_0000, 0, 0, 0, 0, 0];
-    TextureTables {
-        textures: vec![(0, header)],
-        samplers: vec![(0, sampler)],
-        ..TextureTables::default()
-    }
+    TextureTables { textures: vec![(0, header)], samplers: vec![(0, sampler)], ..TextureTables::default() }
 }
 
 /// Runs a program of Tesla and Fermi. `row` gives what a lane leaves in its two registers; `lives` whether a covered lane is written,
@@ -285,7 +281,11 @@ fn check_families(
             rows: lanes.clone().map(|lane| if written(lane) { row(lane) } else { [UNTOUCHED; 2] }).collect(),
             alive: lanes
                 .clone()
-                .map(|lane| if pixels.covered(lane) { lives(lane).into() } else { family.coverage_of_uncovered })
+                .map(
+                    |lane| {
+                        if pixels.covered(lane) { lives(lane).into() } else { family.coverage_of_uncovered }
+                    },
+                )
                 .collect(),
             stored: lanes
                 .map(|lane| stores(lane).filter(|_| family.stores && written(lane)).unwrap_or(UNTOUCHED))
@@ -299,8 +299,11 @@ fn check_families(
 #[test]
 fn registers_of_lanes_that_have_exited_stay() {
     let pixels = Pixels::new(|lane| u32::from(lane * 11 % 5 < 2));
-    let values: Vec<f32> =
-        pixels.pixels.iter().map(|pixel| if pixel.leaves == 0 { pixel.x + pixel.x } else { pixel.x }).collect();
+    let values: Vec<f32> = pixels
+        .pixels
+        .iter()
+        .map(|pixel| if pixel.leaves == 0 { pixel.x + pixel.x } else { pixel.x })
+        .collect();
     let differences = all_differences(&values);
     let row = |lane: usize| match pixels.pixels[lane].leaves {
         0 => differences[lane].map(f32::to_bits),
@@ -409,18 +412,19 @@ fn in_exec(pixels: &Pixels, lane: usize) -> Option<f32> {
 
 #[test]
 fn swizzles_give_zero_of_lanes_that_have_left() {
-    let swap = "ds_swizzle_b32 v10, v4 offset:0x80b1\nds_swizzle_b32 v11, v4 offset:0x804e\ns_waitcnt lgkmcnt(0)";
+    let swap =
+        "ds_swizzle_b32 v10, v4 offset:0x80b1\nds_swizzle_b32 v11, v4 offset:0x804e\ns_waitcnt lgkmcnt(0)";
     // Whole quads leave, single lanes, and all of the second wave.
     for leaves in [|lane: usize| u32::from(lane * 11 % 5 < 2), |lane: usize| u32::from(lane / 64 == 1)] {
         let pixels = Pixels::new(leaves);
         let other = |lane: usize| in_exec(&pixels, lane).unwrap_or(0.0).to_bits();
         for generation in GCN {
             let store = match generation {
-                gcn::Generation::Gfx9 => {
-                    "v_mov_b32 v3, 0\nglobal_store_dword v[2:3], v4, off"
+                gcn::Generation::Gfx9 => "v_mov_b32 v3, 0\nglobal_store_dword v[2:3], v4, off",
+                _ => {
+                    "s_mov_b32 s4, 0\ns_mov_b32 s5, 0\ns_mov_b32 s6, -1\ns_mov_b32 s7, 0x24fac\n\
+                      buffer_store_dword v4, v2, s[4:7], 0 offen"
                 }
-                _ => "s_mov_b32 s4, 0\ns_mov_b32 s5, 0\ns_mov_b32 s6, -1\ns_mov_b32 s7, 0x24fac\n\
-                      buffer_store_dword v4, v2, s[4:7], 0 offen",
             };
             check_gcn(
                 &gcn_text(swap, store),

@@ -4,7 +4,8 @@
 use warpjit_frontend::isa::Stage;
 use warpjit_frontend::{fermi, gcn};
 use warpjit_runtime::stage::{
-    Batch, Emitted, InputPlace, OutputPlace, Per, Rows, RowsMut, StageInput, StageInterface, StageOutput, Work,
+    Batch, Emitted, InputPlace, OutputPlace, Per, Rows, RowsMut, StageInput, StageInterface, StageOutput,
+    Work,
 };
 use warpjit_runtime::{Chip, Launch, Program, ProgramOptions};
 use warpjit_tests::engines::interpreter_and_compiled;
@@ -27,11 +28,8 @@ fn interface(place: InputPlace, outputs: Vec<StageOutput>, streams: u32) -> Stag
 }
 
 fn program(code: &[u8], chip: Chip, interface: StageInterface) -> Program {
-    let options = ProgramOptions::new(chip.isa())
-        .raw(true)
-        .chip(Some(chip))
-        .registers(Some(32))
-        .stage(Some(interface));
+    let options =
+        ProgramOptions::new(chip.isa()).raw(true).chip(Some(chip)).registers(Some(32)).stage(Some(interface));
     Program::load(code, &options).unwrap()
 }
 
@@ -51,7 +49,8 @@ fn check(program: &Program, what: &str, emits: impl Fn(u32) -> Vec<(u32, u32, bo
     }
     for (name, engine) in interpreter_and_compiled() {
         let lanes = PRIMITIVES as usize;
-        let (mut counts, mut cuts, mut rows) = (vec![7; lanes], vec![7; MOST * lanes], vec![7_u32; MOST * lanes]);
+        let (mut counts, mut cuts, mut rows) =
+            (vec![7; lanes], vec![7; MOST * lanes], vec![7_u32; MOST * lanes]);
         let memory = engine.memory().unwrap();
         let mut batch = Batch::new(Work::Primitives(PRIMITIVES));
         batch.inputs = vec![Rows::from(&words[..])];
@@ -77,13 +76,16 @@ fn fermi_text() -> String {
          {vertex}\nout emit $r3 $r3 0x3\n{next}\n{vertex}\nout emit $r3 $r3 $r6\n{next}\nodd:\n\
          out restart $r3 $r3 0x3\n{vertex}\nout emit restart $r3 $r3 0x0\nexit"
     );
-    text.lines().map(|line| if line.ends_with(':') { format!("{line}\n") } else { format!("long {line}\n") }).collect()
+    text.lines()
+        .map(|line| if line.ends_with(':') { format!("{line}\n") } else { format!("long {line}\n") })
+        .collect()
 }
 
 #[test]
 fn streams_of_fermi() {
     let text = fermi_text();
-    let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
+    let code =
+        fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
     let output = StageOutput { place: OutputPlace::Address(0x70), words: 1 };
     for streams in [4, 2] {
         let interface = interface(InputPlace::Address(0x60), vec![output], streams);
@@ -109,9 +111,11 @@ fn streams_of_gcn() {
         for streams in [4, 1] {
             let interface = interface(InputPlace::Register(0), Vec::new(), streams);
             let program = program(&code, generation.into(), interface);
-            check(&program, &format!("{generation:?}, {streams}"), |primitive| match (primitive % 2, streams) {
-                (0, 4) => vec![(0, 3, true), (1, 1, false), (2, 0, true)],
-                _ => vec![(0, 0, true)],
+            check(&program, &format!("{generation:?}, {streams}"), |primitive| {
+                match (primitive % 2, streams) {
+                    (0, 4) => vec![(0, 3, true), (1, 1, false), (2, 0, true)],
+                    _ => vec![(0, 0, true)],
+                }
             });
         }
     }

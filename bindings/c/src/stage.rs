@@ -120,7 +120,10 @@ pub unsafe extern "C" fn warpjit_stage_set_primitive(
 /// Geometry: the number of vertex streams, at most 4. With 0 or 1, only vertices of the first stream count; with more, vertices of all
 /// streams have rows, and the flags of `warpjit_batch_set_emitted` say which stream a row is of.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpjit_stage_set_streams(stage: *mut warpjit_stage, streams: u32) -> warpjit_status {
+pub unsafe extern "C" fn warpjit_stage_set_streams(
+    stage: *mut warpjit_stage,
+    streams: u32,
+) -> warpjit_status {
     entry!({ edit(stage, |stage| stage.streams = streams)? })
 }
 

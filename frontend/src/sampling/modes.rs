@@ -25,9 +25,8 @@ static MODES7: LazyLock<[WordTable; 2]> = LazyLock::new(|| {
     [table("texture.bc7.modes", first), table("texture.bc7.starts", second)]
 });
 /// Six bits, the highest first.
-static TURNED: Table = Table::new(|| {
-    table("texture.turned6", (0..64u32).map(|bits| bits.reverse_bits() >> 26).collect())
-});
+static TURNED: Table =
+    Table::new(|| table("texture.turned6", (0..64u32).map(|bits| bits.reverse_bits() >> 26).collect()));
 
 /// What modes of block compression 6 say.
 struct Modes6 {
@@ -49,17 +48,19 @@ static MODES6: LazyLock<Modes6> = LazyLock::new(|| {
         ["texture.bc6.g2", "texture.bc6.g2b"],
         ["texture.bc6.b2", "texture.bc6.b2b"],
     ];
-    let third = names.iter().zip(words.third).map(|(names, tables)| {
-        <[WordTable; 2]>::try_from(all(names, tables.into())).expect(exactly)
-    });
+    let third = names
+        .iter()
+        .zip(words.third)
+        .map(|(names, tables)| <[WordTable; 2]>::try_from(all(names, tables.into())).expect(exactly));
     let names = [
         ["texture.bc6.r13", "texture.bc6.r13b", "texture.bc6.r13c"],
         ["texture.bc6.g13", "texture.bc6.g13b", "texture.bc6.g13c"],
         ["texture.bc6.b13", "texture.bc6.b13b", "texture.bc6.b13c"],
     ];
-    let second = names.iter().zip(words.second).map(|(names, tables)| {
-        <[WordTable; 3]>::try_from(all(names, tables.into())).expect(exactly)
-    });
+    let second = names
+        .iter()
+        .zip(words.second)
+        .map(|(names, tables)| <[WordTable; 3]>::try_from(all(names, tables.into())).expect(exactly));
     Modes6 {
         modes: table("texture.bc6.modes", words.modes),
         first: <[WordTable; 3]>::try_from(first).expect(exactly),
@@ -163,7 +164,8 @@ impl Emit<'_> {
         let (rotation_bits, choice_bits) = (self.field(mode, 23, 2), self.field(mode, 25, 1));
         let valid = self.field(mode, 26, 1);
         let valid = self.holds(valid);
-        let [points, low_bits, indices, second_indices] = [0, 7, 14, 21].map(|low| self.field(starts, low, 7));
+        let [points, low_bits, indices, second_indices] =
+            [0, 7, 14, 21].map(|low| self.field(starts, low, 7));
 
         let pattern = self.bits_at(&read, pattern_at, pattern_bits);
         let rotation_at = self.b.iadd(pattern_at, pattern_bits);

@@ -124,7 +124,8 @@ impl StageRun {
             unsafe {
                 counts.add(left.lot.first + lane).write(count);
                 for row in 0..most {
-                    let flags = layout.cuts.filter(|_| row < rows).map_or(0, |cuts| number(cuts + 4 * row as u32));
+                    let flags =
+                        layout.cuts.filter(|_| row < rows).map_or(0, |cuts| number(cuts + 4 * row as u32));
                     cuts.add(first + row).write(flags);
                 }
             }

@@ -18,8 +18,8 @@ use std::marker::PhantomData;
 
 pub use warpjit_frontend::Stage;
 pub use warpjit_frontend::stage::{
-    ExportTarget, InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per, StageInput, StageInterface,
-    STREAM_SHIFT, StageLayout, StageOutput,
+    ExportTarget, InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per, STREAM_SHIFT,
+    StageInput, StageInterface, StageLayout, StageOutput,
 };
 
 pub use owned::{OwnedBatch, OwnedRows, OwnedWork};

@@ -332,7 +332,9 @@ const EMPTY: InputArea = InputArea { start: 0, word_stride: 4, vertex_stride: 0 
 fn check(interface: &StageInterface) -> Result<(), LoadError> {
     let &StageInterface { vertices, invocations, streams, .. } = interface;
     if streams > MOST_STREAMS {
-        return Err(LoadError::Program(format!("there are {MOST_STREAMS} vertex streams at most, not {streams}")));
+        return Err(LoadError::Program(format!(
+            "there are {MOST_STREAMS} vertex streams at most, not {streams}"
+        )));
     }
     if vertices > LANES || invocations > LANES {
         return Err(LoadError::Program(format!(

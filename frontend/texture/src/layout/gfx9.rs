@@ -186,7 +186,8 @@ fn with_samples(
             let (start, turn) = (bytes + samples, 6 + samples);
             let mut next = [0; 2];
             for place in start..40 {
-                let y = if place < turn { (place - start) % 2 != 0 } else { (place - turn).is_multiple_of(2) };
+                let y =
+                    if place < turn { (place - start) % 2 != 0 } else { (place - turn).is_multiple_of(2) };
                 let axis = usize::from(y);
                 sources[place as usize] = Some((axis, next[axis]));
                 next[axis] += 1;
@@ -475,10 +476,12 @@ mod tests {
     fn samples_lie_where_the_address_library_has_them() {
         let place = |swizzle, samples, sample, x, y, layer| {
             let surface = Surface { samples, sample, ..surface(swizzle, 256, 1) };
-            view(Kind::D2Array, [256, 256, 1], 4, 1, 2, Layout::Gfx9(surface)).element_address(0, x, y, 0, layer)
+            view(Kind::D2Array, [256, 256, 1], 4, 1, 2, Layout::Gfx9(surface))
+                .element_address(0, x, y, 0, layer)
         };
         // Depth, four samples: two bits above those of bytes, then x0 y0 x1 y1, and from bit 8 on y2 x2 y3 x3 ...
-        let of_depth = [(1, 0, 0), (2, 0, 0), (0, 1, 0), (0, 0, 1), (0, 2, 0), (0, 0, 2), (0, 0, 4), (0, 4, 0)];
+        let of_depth =
+            [(1, 0, 0), (2, 0, 0), (0, 1, 0), (0, 0, 1), (0, 2, 0), (0, 0, 2), (0, 0, 4), (0, 4, 0)];
         let bits = of_depth.map(|(sample, x, y)| place(8, 4, sample, x, y, 0));
         assert_eq!(bits, [4, 8, 16, 32, 64, 128, 256, 512]);
         // Blocks of 64 x 64 then: half of 128 x 128 along x, and along y.
