@@ -2,7 +2,7 @@
 //! lane patterns it can use.
 //!
 //! For launches there are two generators: one with vectors of 128 bits, for every host, and one with vectors of 512 bits, for hosts with
-//! AVX-512. No other module asks which of the two it has. (A third, `avx512/eight.rs`, is for the samplers of hosts with AVX2.)
+//! AVX-512. No other module asks which of the two it has. (A third, `avx512/eight`, is for the samplers of hosts with AVX2.)
 
 use warpjit_ir::regions::{ChunkLimits, Region, optimize_within, serialize_lanes, versions};
 use warpjit_ir::{Function, Meter, Slot, Stopped};

@@ -55,7 +55,7 @@ const FRAGMENT: &str = "type = 'fragment'\n[fragments]\nrect = [0, 0, 2, 4]";
 fn rows_are_read() {
     let file = parse(&text(
         "fermi",
-        "type = 'geometry'\ncount = 2\nvertices = 3\nmax_vertices = 1\ninvocations = 2",
+        "type = 'geometry'\ncount = 2\nvertices = 3\nmax_vertices = 1\ninvocations = 2\nstreams = 3",
         "[[input]]\nat = 0x70\nwords = 2\nper = 'vertex'\nf32 = [0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n\
          [[input]]\nat = 0x60\nwords = 1\nper = 'primitive'\nu32 = [1, 2]\n\
          [[output]]\nat = 0x70\nwords = 4\nbuffer = 'out'\n[[output]]\nemitted = 'b'\n",
@@ -64,11 +64,12 @@ fn rows_are_read() {
     let stage = file.stage.as_ref().unwrap();
     assert_eq!(file.launch.stage, Stage::Geometry);
     assert!(matches!(stage.work, StageWork::Count(2, 1)));
-    assert_eq!((stage.vertices, stage.invocations, stage.max_vertices), (3, 2, 1));
+    assert_eq!((stage.vertices, stage.invocations, stage.max_vertices, stage.streams), (3, 2, 1, 3));
     assert_eq!(stage.inputs[0].data.len(), 48);
     assert_eq!((stage.outputs.rows[0].buffer, stage.outputs.emitted), (0, Some(1)));
     let interface = program_options(&file).stage.unwrap();
     assert_eq!((interface.stage, interface.inputs[1].per), (Stage::Geometry, Per::Primitive));
+    assert_eq!(interface.streams, 3);
     assert_eq!(interface.inputs[0].place, InputPlace::Address(0x70));
 
     let file = parse(&text(
@@ -136,6 +137,9 @@ fn launches_of_other_stages_have_other_keys() {
     bad(&format!("{VERTEX}\ninvocations = 3"), "launch.invocations: a vertex launch has none");
     bad(&format!("{VERTEX}\npoints = 3"), "launch.points: a vertex launch has none");
     bad(&format!("{VERTEX}\nmax_vertices = 3"), "launch.max_vertices: a vertex launch has none");
+    bad(&format!("{VERTEX}\nstreams = 2"), "launch.streams: a vertex launch has none");
+    bad(&format!("{GEOMETRY}\nstreams = 5"), "launch.streams: is 5, must be an integer from 1 to 4");
+    refused("tesla", &format!("{GEOMETRY}\nstreams = 2"), "", "launch.streams: a geometry launch has none");
     bad(&format!("{VERTEX}\nc0 = 'given'"), "launch.c0: graphics launches write nothing into c0[] as it is");
     bad(
         "type = 'geometry'\ncount = 1",
