@@ -196,7 +196,10 @@ fn other_processes() {
     let (signal, mut other) = (Signal::new(1), 0);
     let made = status!(hsa_amd_signal_create(1, 0, std::ptr::null(), 2, &raw mut other));
     assert_eq!((made, other), (Status::OUT_OF_RESOURCES, 0));
-    assert_eq!(status!(hsa_amd_signal_create(1, 0, std::ptr::null(), 4, &raw mut other)), Status::INVALID_ARGUMENT);
+    assert_eq!(
+        status!(hsa_amd_signal_create(1, 0, std::ptr::null(), 4, &raw mut other)),
+        Status::INVALID_ARGUMENT
+    );
     for signal in [signal.0, 0] {
         assert_eq!(status!(hsa_amd_ipc_signal_create(signal, handle)), Status::INVALID_ARGUMENT);
     }
@@ -235,7 +238,10 @@ fn shared_virtual_memory() {
     ] {
         let wanted = |can: bool| if can { Status::ERROR } else { Status::INVALID_ARGUMENT };
         assert_eq!((set(8192, attribute), get(8192, attribute)), (wanted(can_be_set), wanted(can_be_asked)));
-        assert_eq!((set(0, attribute), get(0, attribute)), (Status::INVALID_ARGUMENT, Status::INVALID_ARGUMENT));
+        assert_eq!(
+            (set(0, attribute), get(0, attribute)),
+            (Status::INVALID_ARGUMENT, Status::INVALID_ARGUMENT)
+        );
     }
     // There is nothing to move; whoever waits for it goes on.
     let (before, done) = (Signal::new(1), Signal::new(1));
@@ -244,5 +250,8 @@ fn shared_virtual_memory() {
     assert_eq!(done.value(), 1);
     hsa_signal_store_relaxed(before.0, 0);
     done.wait();
-    assert_eq!(status!(hsa_amd_svm_prefetch_async(place, 8192, 5, 0, std::ptr::null(), done.0)), Status::INVALID_AGENT);
+    assert_eq!(
+        status!(hsa_amd_svm_prefetch_async(place, 8192, 5, 0, std::ptr::null(), done.0)),
+        Status::INVALID_AGENT
+    );
 }
