@@ -515,8 +515,7 @@ fn formulas_of_packed_conversions() {
         let start = convert::float(half, single, keeps, size) as u32;
         let next = convert::float(half, single, keeps, size + 1) as u32;
         for x in [start, start / 2 + next / 2] {
-            for x in [x.wrapping_sub(1), x, x + 1, x ^ 1 << 31, x.wrapping_sub(1) ^ 1 << 31, x + 1 ^ 1 << 31]
-            {
+            for x in [x.wrapping_sub(1), x, x + 1].into_iter().flat_map(|x| [x, x ^ 0x8000_0000]) {
                 for (mode, flushes) in [(keeps, false), (flushes, true)] {
                     let want = convert::float_rounded(single, half, mode, Rounding::Zero, x.into());
                     assert_eq!(u64::from(halves::towards_zero(o, x, flushes)), want, "{x:x} {mode:?}");
