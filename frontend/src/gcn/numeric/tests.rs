@@ -361,7 +361,7 @@ fn division_works_out() {
 
 #[test]
 fn division_steps_as_formulas() {
-    use super::number::{Double, Single};
+    use super::scaling::{Double, Single};
     let mut o = crate::formula::Scalars;
     let mut flags = [0; 2];
     for (double, w) in [(false, Width::Single), (true, Width::Double)] {
@@ -421,8 +421,7 @@ fn division_steps_as_formulas() {
 
 #[test]
 fn powers_of_two_as_formulas() {
-    use super::number::{Double, Single};
-    use super::scaling::{Flush, ldexp, power, significand};
+    use super::scaling::{Double, Flush, Single, ldexp, power, significand};
     let o = &mut crate::formula::Scalars;
     let powers = [
         0, 1, 22, 23, 24, 25, 52, 53, 54, 100, 126, 149, 150, 254, 277, 300, 1022, 1074, 1075, 2046, 2100,
@@ -516,8 +515,7 @@ fn formulas_of_packed_conversions() {
         let start = convert::float(half, single, keeps, size) as u32;
         let next = convert::float(half, single, keeps, size + 1) as u32;
         for x in [start, start / 2 + next / 2] {
-            let both = |x: u32| [x, x ^ (1 << 31)];
-            for x in [x.wrapping_sub(1), x, x + 1].into_iter().flat_map(both) {
+            for x in [x.wrapping_sub(1), x, x + 1].into_iter().flat_map(|x| [x, x ^ 0x8000_0000]) {
                 for (mode, flushes) in [(keeps, false), (flushes, true)] {
                     let want = convert::float_rounded(single, half, mode, Rounding::Zero, x.into());
                     assert_eq!(u64::from(halves::towards_zero(o, x, flushes)), want, "{x:x} {mode:?}");
