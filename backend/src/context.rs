@@ -425,7 +425,6 @@ offsets! {
     UPPER_START = upper_start;
     UPPER_MORE = upper_more;
     NEAR_GUARDS = near_guards;
-    REBASE = rebase;
     INDEX = index;
     PAGE_TABLE = page_table;
     SHARED_BASE = shared_base;

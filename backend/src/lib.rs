@@ -74,7 +74,7 @@ pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Link, LinkWay, Options, Passage, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};
 pub use target::Target;
-pub use translate::{HOST_ADDRESS_BITS, LaneTranslation, ScalarAnswers, Translator};
+pub use translate::{LaneTranslation, ScalarAnswers, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
 pub use without::{compile_chain, compile_pieces, compile_region, list_region};

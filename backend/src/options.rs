@@ -181,12 +181,6 @@ pub struct Options {
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with
     /// `checked_memory`, the translation checks them.
     pub translated: bool,
-    /// With `translated`, and without `checked_memory`: what is outside of the window is where its address says, and the translation looks
-    /// it up in a table of page rights with an entry for each page below 2^[`crate::HOST_ADDRESS_BITS`]. [`Context::rebase`] plus the
-    /// address of the access is the place in the table.
-    ///
-    /// [`Context::rebase`]: crate::Context::rebase
-    pub elsewhere: bool,
     /// Bytes of local memory that each lane has at least ([`crate::Context::local_bytes`]): what constant addresses name below needs no
     /// test.
     pub local_bytes: u32,
@@ -227,7 +221,6 @@ impl Options {
             wide_vectors: false,
             eight_lanes: false,
             checked_memory: false,
-            elsewhere: false,
             open_loads: false,
             translated: false,
             local_bytes: 0,

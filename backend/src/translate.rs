@@ -32,17 +32,6 @@ pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
 }
 
-/// Bits of the addresses that a process has.
-pub const HOST_ADDRESS_BITS: u32 = 47;
-/// In a table of page rights: loads are allowed.
-pub(crate) const PAGE_READ: u32 = 1;
-/// In a table of page rights: stores are allowed.
-pub(crate) const PAGE_WRITE: u32 = 2;
-/// Bytes of a page, as a power of two.
-pub(crate) const PAGE_BITS: u32 = 12;
-/// The first entry of a table of all of the host's pages that stands for none, and allows nothing.
-pub(crate) const NO_PAGE: u64 = 1 << (HOST_ADDRESS_BITS - PAGE_BITS);
-
 /// How many answers a chunk looks ahead for its own.
 const AHEAD: usize = 64;
 
@@ -132,11 +121,10 @@ impl Context {
         }
         for lane in lanes(64) {
             let n = lane as usize;
-            // The guest's address. What code knows is relative in a space of the host's own addresses.
-            let address = self.lane_addresses.get(n, true).wrapping_add(self.rebase);
+            let address = self.lane_addresses.get(n, true);
             let bounce = std::ptr::from_mut(&mut self.lane_others.0[n]).cast();
             let one = LaneTranslation { address, bytes, value: stores.then(|| value(self, lane)), bounce };
-            let aligned = address.wrapping_sub(self.rebase).wrapping_sub(part) & low == 0;
+            let aligned = address.wrapping_sub(part) & low == 0;
             if once
                 && aligned
                 && let Some(known) = self.scalar_answers.find(address, bytes)
@@ -153,14 +141,12 @@ impl Context {
                 };
                 let missing: Vec<u32> = lanes(lane).filter(|&lane| stores && !is_done(lane)).collect();
                 for before in missing {
-                    let address = self.lane_addresses.get(before as usize, true).wrapping_add(self.rebase);
+                    let address = self.lane_addresses.get(before as usize, true);
                     memory.store(address, bytes, value(self, before));
                 }
                 self.odd_lane = lane + 1;
-                (self.fault.address, self.fault_lanes) = match aligned {
-                    true => (address, FAULT_OF_PAGE),
-                    false => (address.wrapping_sub(self.rebase), 0),
-                };
+                self.fault.address = address;
+                self.fault_lanes = if aligned { FAULT_OF_PAGE } else { 0 };
                 return;
             };
             places[n] = (place as u64).wrapping_sub(base);

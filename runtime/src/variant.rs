@@ -33,8 +33,8 @@ pub(crate) struct Variant {
     pub translate: bool,
     /// How many of the highest bits of a 64-bit address are ignored.
     pub ignored_bits: u32,
-    /// Whether code finds memory in the range that a space of the host's own addresses hands out. Then it subtracts where that begins
-    /// from each address. With `translate` it looks up what is outside of the range.
+    /// Whether code finds all memory in the range that a space of the host's own addresses hands out. Then it subtracts where that begins
+    /// from each address, and translates none.
     pub rebase: bool,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
@@ -102,7 +102,11 @@ impl Variant {
         self.rebase = is_identity && !checked && self.windows.is_none();
         // All of the process is at its addresses.
         self.checked_memory = checked || is_identity && !self.rebase;
-        self.translate |= is_identity && !self.rebase;
+    }
+
+    /// Whether the addresses of loads and stores are translated.
+    pub(crate) fn translates(&self) -> bool {
+        self.translate && !self.rebase
     }
 
     /// Whether devices may answer accesses to global memory: the code is for a careful space.

@@ -5,30 +5,20 @@
 //! traps or is asked for.
 
 use iced_x86::Code;
-use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::{InstData, MemAccess, Opcode, Value};
+use regalloc2::RegClass;
+use warpjit_ir::{InstData, Opcode, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
-use super::int::{SHR_BY, TEST, UMIN};
+use super::int::TEST;
 use super::lower::Lower;
-use super::scalar::{AND, SAR, SHR, XOR};
+use super::scalar::{AND, SAR, XOR};
 use crate::affine::Form;
 use crate::context::at;
 use crate::error::Error;
 use crate::even_address::EvenAddress;
 use crate::operands::{MemoryOperands, malformed, result, wide};
-use crate::translate::{HOST_ADDRESS_BITS, NO_PAGE, PAGE_BITS, PAGE_READ, PAGE_WRITE, describe};
-
-/// Which bytes of an access tell its pages: the first one, and the last one (`true`) where that may be in another page.
-fn ends_of(mem: MemAccess) -> &'static [bool] {
-    if mem.bytes > mem.align { &[false, true] } else { &[false] }
-}
-
-/// What the entry of a page must have for an access.
-fn page_right(data: &InstData) -> u32 {
-    if data.op == Opcode::TranslateStore { PAGE_WRITE } else { PAGE_READ }
-}
+use crate::translate::describe;
 
 impl Lower<'_> {
     /// A translation of the address of a load or store.
@@ -67,28 +57,23 @@ impl Lower<'_> {
             let word = self.a.load_fixed(true, Mem::at(self.context, place));
             self.a.splat(true, word)
         });
-        let mut outside = Vec::new();
+        let mut beyond = Vec::new();
         let mut found = Vec::new();
         for (&p, &k) in parts.iter().zip(&masks) {
             let sign = self.a.v2i(Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, p, 63);
             let own = self.a.v3(Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64, sign, Src::R(start));
             let inside = self.a.v3(Code::EVEX_Vpxorq_zmm_k1z_zmm_zmmm512b64, p, Src::R(own));
             let last = self.moved(&[inside], i64::from(mem.bytes) - 1)[0];
-            outside.push(self.a.vtestm(TEST[1], k, last, Src::R(high)));
+            beyond.push(self.a.vtestm(TEST[1], k, last, Src::R(high)));
             let more = self.a.v3(Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64, sign, Src::R(more));
             found.push(self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, p, Src::R(more)));
         }
-        let beyond = outside.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
+        let beyond = beyond.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
         self.test_any(&[beyond.ok_or_else(|| malformed(data))?]);
         let (cold, end) = (self.a.cold_block(), self.a.block());
         self.a.branch(Flags::NotEqual, (cold, &[]), (end, &found));
         self.a.switch_to(cold);
-        self.aside(|l| {
-            if l.options.elsewhere {
-                l.look_up(data, &parts, &outside, (end, &found))?;
-            }
-            l.ask_translation(data, &parts, value, bits)
-        })?;
+        self.aside(|l| l.ask_translation(data, &parts, value, bits))?;
         let asked: Vec<R> = (0..parts.len())
             .map(|n| self.a.load64(Mem::at(self.context, at::LANE_ADDRESSES + 64 * n as i32)))
             .collect();
@@ -119,9 +104,6 @@ impl Lower<'_> {
         self.a.branch(Flags::NotEqual, (cold, &[]), (end, &[place]));
         self.a.switch_to(cold);
         let found = self.aside(|l| {
-            if l.options.elsewhere {
-                l.look_up_one(data, address, end)?;
-            }
             let own = match l.groups {
                 1 => bits,
                 _ if l.spans(data.args[0]) == 1 => bits,
@@ -144,70 +126,6 @@ impl Lower<'_> {
         let place = self.a.param(end, RegClass::Int);
         self.a.switch_to(end);
         Ok(place)
-    }
-
-    /// Goes on at `end` if the table of page rights allows the accesses of all lanes of some masks of eight; else here.
-    fn look_up(
-        &mut self,
-        data: &InstData,
-        parts: &[R],
-        masks: &[R],
-        end: (HostBlock, &[R]),
-    ) -> Result<(), Error> {
-        let mem = MemoryOperands::of(data)?.mem;
-        let need = page_right(data);
-        let [table, start] =
-            [at::PAGE_TABLE, at::REBASE].map(|place| self.a.load_fixed(true, Mem::at(self.context, place)));
-        let start = self.a.splat(true, start);
-        let mut denied = Vec::new();
-        for (&p, &k) in parts.iter().zip(masks) {
-            let first = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, p, Src::R(start));
-            for &more in ends_of(mem) {
-                let more = if more { i64::from(mem.bytes) - 1 } else { 0 };
-                let address = self.moved(&[first], more)[0];
-                let page = self.a.v2i(SHR_BY[1], address, PAGE_BITS as u8);
-                // Addresses that no process has find an entry that allows nothing.
-                let page = self.a.v3(UMIN[1], page, Src::C64(NO_PAGE));
-                let code = Code::EVEX_Vpgatherqd_ymm_k1_vm64z;
-                let rights = self.gather_at(code, Size::Y, table, page, k, None);
-                let allowed = self.a.vtestm(TEST[0], k, rights, Src::C32(need));
-                denied.push(self.a.k3(Code::VEX_Kandnw_kr_kr_kr, allowed, k));
-            }
-        }
-        let denied = denied.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
-        self.test_any(&[denied.ok_or_else(|| malformed(data))?]);
-        let here = self.a.cold_block();
-        self.a.branch(Flags::NotEqual, (here, &[]), end);
-        self.a.switch_to(here);
-        Ok(())
-    }
-
-    /// The same for one address.
-    fn look_up_one(&mut self, data: &InstData, address: R, end: HostBlock) -> Result<(), Error> {
-        let mem = MemoryOperands::of(data)?.mem;
-        let [table, start] =
-            [at::PAGE_TABLE, at::REBASE].map(|place| self.a.load_fixed(true, Mem::at(self.context, place)));
-        let first = self.a.add(true, address, start);
-        let (inside, here) = (self.a.cold_block(), self.a.cold_block());
-        let high = self.a.shift(true, SHR, first, HOST_ADDRESS_BITS as u8);
-        self.a.test(true, high, high);
-        self.a.branch(Flags::NotEqual, (here, &[]), (inside, &[]));
-        self.a.switch_to(inside);
-        let mut rights = None;
-        for &more in ends_of(mem) {
-            let at = if more { self.a.add_imm(true, first, i64::from(mem.bytes) - 1) } else { first };
-            let page = self.a.shift(true, SHR, at, PAGE_BITS as u8);
-            let entry = Mem::indexed(table, page, 1, 0);
-            let one = self.a.gload(Code::Movzx_r32_rm8, entry, Size::D, None);
-            rights = Some(match rights {
-                Some(other) => self.a.g2(false, AND, one, other),
-                None => one,
-            });
-        }
-        self.a.test_imm(rights.ok_or_else(|| malformed(data))?, page_right(data) as i32);
-        self.a.branch(Flags::NotEqual, (end, &[address]), (here, &[]));
-        self.a.switch_to(here);
-        Ok(())
     }
 
     /// Asks the runtime to translate the addresses of the lanes of `bits`, and faults if it may not. The answers are in the context.

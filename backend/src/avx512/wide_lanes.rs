@@ -131,15 +131,7 @@ impl Lower<'_> {
         addresses.iter().zip(masks).map(bad).collect()
     }
 
-    pub(super) fn gather_at(
-        &mut self,
-        code: Code,
-        size: Size,
-        base: R,
-        index: R,
-        mask: R,
-        site: Option<u32>,
-    ) -> R {
+    fn gather_at(&mut self, code: Code, size: Size, base: R, index: R, mask: R, site: Option<u32>) -> R {
         let (d, old, left) = (self.a.zmm(), self.a.constant(false, 0), self.a.k());
         let args = [A::Reuse(d, old, size), A::Vsib(base, index, Size::Z, 1, 0)];
         let with = With { mask: Some(mask), mask_left: Some(left), site, ..With::default() };

@@ -13,7 +13,7 @@ use crate::context::at;
 use crate::error::Error;
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
-use crate::translate::{HOST_ADDRESS_BITS, ONCE, describe};
+use crate::translate::{ONCE, describe};
 
 /// For each operation: whether it is the translation of one access behind it, with nothing but pure operations in between. Then both are
 /// done at once, where the access is: what lies side by side is looked up as a whole.
@@ -113,13 +113,7 @@ impl<'a> Lower<'a, '_> {
             return (self.denied(address, x.mem, bytes, x.store()), address);
         }
         let (beyond, place) = self.window_place(address, bytes);
-        let beyond = self.e.icmp_imm(HostIntCC::NotEqual, beyond, 0);
-        if !self.options.elsewhere {
-            return (beyond, place);
-        }
-        let found = self.found_elsewhere(address, x.mem, bytes, x.store());
-        let missing = self.e.bxor_imm(found, 1);
-        (self.e.band(beyond, missing), place)
+        (self.e.icmp_imm(HostIntCC::NotEqual, beyond, 0), place)
     }
 
     /// An access of all lanes at one address. What the runtime answers for a lane is that lane's: a device may tell each something else.
@@ -237,11 +231,7 @@ impl<'a> Lower<'a, '_> {
         };
         self.e.brif(beyond, (cold, &[]), (end, &[found]));
         self.e.switch_to(cold);
-        let asking = match self.options.elsewhere {
-            true => self.not_elsewhere(one, mem, value.is_some(), bits),
-            false => bits,
-        };
-        self.e.brif(asking, (ask, &[]), (end, &[one]));
+        self.e.brif(bits, (ask, &[]), (end, &[one]));
         self.e.switch_to(ask);
         let parts: Parts = if self.options.single {
             [one].into()
@@ -287,20 +277,7 @@ impl<'a> Lower<'a, '_> {
             let beyond = self.narrow_mask(&beyond);
             let beyond = self.bits_of(&beyond);
             let beyond = self.e.band(beyond, bits);
-            if self.options.elsewhere {
-                self.e.brif(beyond, (cold, &[]), (end, &inside));
-                self.e.switch_to(cold);
-                let mut missing = self.e.imm(self.bits_type(), 0);
-                for lane in 0..self.lanes() {
-                    let address = self.e.extract(parts[lane / 2], lane % 2);
-                    let own = self.e.band_imm(beyond, 1 << lane);
-                    let own = self.not_elsewhere(address, mem, value.is_some(), own);
-                    missing = self.e.bor(missing, own);
-                }
-                self.e.brif(missing, (ask, &[]), (end, &inside));
-            } else {
-                self.e.brif(beyond, (ask, &[]), (end, &inside));
-            }
+            self.e.brif(beyond, (ask, &[]), (end, &inside));
         }
         self.e.switch_to(ask);
         self.ask_translation(data, parts, value, bits)?;
@@ -315,24 +292,6 @@ impl<'a> Lower<'a, '_> {
         let beyond = self.denied(address, mem, mem.bytes.into(), store);
         let zero = self.e.imm(self.bits_type(), 0);
         self.e.select(beyond, bits, zero)
-    }
-
-    /// Whether the table of page rights allows an access to so many bytes, less than a page, at an address outside of the window (i8).
-    fn found_elsewhere(&mut self, address: V, mem: MemAccess, bytes: u64, store: bool) -> V {
-        let start = self.e.load(I64, self.context, at::REBASE);
-        let address = self.e.iadd(address, start);
-        let high = self.e.shr(address, HOST_ADDRESS_BITS);
-        let is_host = self.e.icmp_imm(HostIntCC::Equal, high, 0);
-        let inside = self.e.band_imm(address, (1 << HOST_ADDRESS_BITS) - 1);
-        let ok = self.page_ok(inside, mem, bytes, store);
-        self.e.band(is_host, ok)
-    }
-
-    /// `bits` unless the table allows it, else 0.
-    fn not_elsewhere(&mut self, address: V, mem: MemAccess, store: bool, bits: V) -> V {
-        let found = self.found_elsewhere(address, mem, mem.bytes.into(), store);
-        let zero = self.e.imm(self.bits_type(), 0);
-        self.e.select(found, zero, bits)
     }
 
     /// Whether the table of page rights does not allow an access to so many bytes, less than a page, at an address of the window, or some

@@ -1,8 +1,7 @@
 //! Mapping in a space whose addresses are the host's.
 //!
 //! What has no address of its own comes from a range that the space has reserved ([`Own`]), so that code finds it as it finds the window of
-//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on code looks addresses outside
-//! of the range up in the table of page rights, where that says that the space has them. What was unmapped while somebody used the space stays held until nobody does.
+//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was unmapped while somebody used the space stays held until nobody does.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
@@ -126,7 +125,7 @@ impl Edit<'_> {
             None => {
                 let map = |at| what.elsewhere(at, whole, access.rights());
                 let at = self.take_addresses(address, whole, map)?;
-                self.reach_elsewhere();
+                self.become_careful();
                 at
             }
         };

@@ -148,8 +148,6 @@ struct Shared {
     coarse: AtomicBool,
     /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
     careful: AtomicBool,
-    /// Whether a space whose addresses are the host's has had memory outside of the range that it hands out. Code looks such addresses up.
-    elsewhere: AtomicBool,
     /// In a space whose addresses are the host's: the range that it hands out.
     own: Option<Own>,
 }
@@ -230,7 +228,6 @@ impl Memory {
             host_page,
             state: Mutex::new(state),
             coarse: AtomicBool::new(false),
-            elsewhere: AtomicBool::new(false),
             careful: AtomicBool::new(form.careful || form.is_small || is_apart),
             own,
         })))
@@ -279,8 +276,8 @@ impl Memory {
     }
 
     /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory (but in a space of [`MemoryOptions::identity`]), small spaces.
-    /// Such code is slower. A launch that is running when a space becomes careful goes
+    /// help: devices, pagers, write watches, private host memory, small spaces, identity with memory that the embedder has
+    /// chosen ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space becomes careful goes
     /// on as it is: for it, special pages are not mapped.
     pub fn is_careful(&self) -> bool {
         self.0.careful.load(Ordering::Relaxed)
@@ -393,11 +390,9 @@ impl Memory {
     pub(crate) fn needs_translation(&self) -> bool {
         // It may be replaced meanwhile.
         let _used = self.use_it();
-        if self.0.form.is_identity {
-            return self.is_elsewhere() || self.is_careful();
-        }
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
+            || self.0.form.is_identity
             || self.is_careful()
             || self.ignored_bits() > 0
     }
@@ -410,11 +405,6 @@ impl Memory {
     /// Whether guest addresses are the host's.
     pub(crate) fn is_identity(&self) -> bool {
         self.0.form.is_identity
-    }
-
-    /// Whether there is, or was, memory outside of the range that a space of the host's own addresses hands out.
-    fn is_elsewhere(&self) -> bool {
-        self.0.elsewhere.load(Ordering::SeqCst)
     }
 
     /// Lets code find what a space of the host's own addresses hands out, relative to where that begins ([`rebase`]).

@@ -91,9 +91,8 @@ impl MemoryOptions {
     /// there. For guests with 64-bit addresses.
     ///
     /// What is mapped without an address comes from a range of about a terabyte that the space reserves, and is as fast as in
-    /// other spaces. Once there is memory elsewhere (host memory, explicit addresses, the segments of a program that was not loaded by
-    /// [`crate::Program::load_at`]), launches that start later look such addresses up, which takes longer than an access of the range;
-    /// for a launch that is running then, that memory is not mapped.
+    /// other spaces. Memory elsewhere (host memory, explicit addresses, the segments of a program that was not loaded by
+    /// [`crate::Program::load_at`]) makes the space careful ([`super::Memory::is_careful`]).
     #[must_use]
     pub fn identity(mut self) -> Self {
         self.identity = true;

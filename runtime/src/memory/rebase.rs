@@ -3,9 +3,7 @@
 //! There the guest's address is the host's, and nothing of the process but the space's memory may be reached. Code finds the range at
 //! [`warpjit_backend::Context::global_base`], with guards around it, as it finds the window of other spaces: an address minus the range's
 //! start is tested as any 64-bit address is. So what is outside of the range is beyond the address space, and faults. The start differs
-//! from space to space, so code reads it from a const bank that no guest names ([`BANK`]). If the space has memory outside of the range,
-//! relative addresses are translated ([`warpjit_ir::passes::translate`]): a relative address is the distance from the range's start on the
-//! host, too, so code needs but look in the table of page rights whether the space has what is there.
+//! from space to space, so code reads it from a const bank that no guest names ([`BANK`]).
 
 use super::window_access::{BANK, WINDOWS, WindowWords};
 use warpjit_ir::entities::{Block, Inst, Value};

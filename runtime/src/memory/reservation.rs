@@ -26,7 +26,7 @@ const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
 /// What must be inaccessible on both sides of an embedder's range.
 pub const GUARD_BYTES: u64 = NEAR_BYTES as u64;
 /// All addresses that a process can have on today's hosts.
-pub const IDENTITY_BYTES: u64 = 1 << warpjit_backend::HOST_ADDRESS_BITS;
+pub const IDENTITY_BYTES: u64 = 1 << 47;
 /// Guard on each side that also has room for a 32-bit index.
 const FAR_BYTES: usize = (1 << 34) + NEAR_BYTES;
 

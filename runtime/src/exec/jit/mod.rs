@@ -463,8 +463,7 @@ impl Jit {
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
-        options.elsewhere = self.variant.rebase && self.variant.translate;
+        options.translated = self.variant.translates();
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
@@ -478,13 +477,12 @@ impl Jit {
         if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
         }
-        let Variant { rebase, ignored_bits, .. } = self.variant;
-        if rebase && !rebase::run(&mut region.mask, ignored_bits) {
-            return false;
+        if self.variant.rebase {
+            return rebase::run(&mut region.mask, self.variant.ignored_bits);
         }
         if self.variant.translate {
             let narrow = self.variant.checked_memory;
-            let how = Translation { narrow, ignored: if rebase { 0 } else { ignored_bits } };
+            let how = Translation { narrow, ignored: self.variant.ignored_bits };
             translate::run_with(&mut region.mask, how);
         }
         true

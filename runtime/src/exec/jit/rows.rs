@@ -242,8 +242,7 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translate;
-        options.elsewhere = self.variant.rebase && self.variant.translate;
+        options.translated = self.variant.translates();
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces

@@ -117,7 +117,7 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let (translates, rebases) = (variant.translate, variant.rebase);
+        let (translates, rebases) = (variant.translates(), variant.rebase);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }

@@ -141,11 +141,6 @@ impl Edit<'_> {
         }
     }
 
-    /// The space, whose addresses are the host's, has memory outside of the range that it hands out.
-    pub(in crate::memory) fn reach_elsewhere(&mut self) {
-        self.memory.0.elsewhere.store(true, Ordering::SeqCst);
-    }
-
     pub(in crate::memory) fn become_careful(&mut self) {
         self.memory.0.careful.store(true, Ordering::SeqCst);
     }

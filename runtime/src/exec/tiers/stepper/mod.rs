@@ -205,10 +205,6 @@ impl<'a> Stepper<'a> {
         context.rebase = 0;
         if tiers.rebases {
             memory.rebase(&mut context);
-            if tiers.translates {
-                // Code has looked up what is outside.
-                context.global_high = 0;
-            }
         }
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
