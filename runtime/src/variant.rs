@@ -99,7 +99,7 @@ impl Variant {
     pub(crate) fn settle_memory(&mut self, memory: &Memory, checked: bool) {
         self.ignored_bits = memory.ignored_bits();
         let is_identity = memory.is_identity();
-        self.rebase = is_identity && !checked && self.windows.is_none();
+        self.rebase = is_identity && !checked && self.windows.is_none() && self.ignored_bits == 0;
         // All of the process is at its addresses.
         self.checked_memory = checked || is_identity && !self.rebase;
     }

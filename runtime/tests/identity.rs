@@ -48,14 +48,9 @@ impl Space {
             {text}
             s_endpgm"
         );
-        Space::with(&source, &MemoryOptions::new().identity())
-    }
-
-    /// The whole source.
-    fn with(source: &str, options: &MemoryOptions) -> Space {
         let code =
-            assemble(source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-        let memory = Memory::with(options).unwrap();
+            assemble(&source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
+        let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
         let at = memory.map(None, PAGE, Access::ReadOnly).unwrap();
         memory.write(at, &code).unwrap();
         let options = ProgramOptions::new(Isa::Gcn)
@@ -165,127 +160,6 @@ fn nothing_else_of_the_process_is_reached() {
     assert!(beside.iter().chain(&on_stack).all(|&word| word == 0x5555_5555));
 }
 
-/// Pages of the host, of which a space has the middle one.
-#[repr(align(4096))]
-struct Three([[u32; 1024]; 3]);
-
-#[test]
-fn nothing_beside_registered_memory_is_reached() {
-    let mut free = Box::new(Three([[0x5555_5555; 1024]; 3]));
-    let mut fixed = Box::new(Three([[0x5555_5555; 1024]; 3]));
-    let [free_page, fixed_page] = [&mut free, &mut fixed].map(|pages| (&raw mut pages.0[1]).cast::<u8>());
-    let mut stored = 0;
-    for (text, store) in KINDS {
-        let space = Space::new(&format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)"));
-        let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-        // SAFETY: the boxes outlive the mappings, and are accessed through these pointers only meanwhile.
-        let [rw, ro] = unsafe {
-            [(free_page, Access::ReadWrite), (fixed_page, Access::ReadOnly)]
-                .map(|(at, access)| space.memory.map_host(None, at, PAGE, access).unwrap())
-        };
-        let others = [rw + PAGE, rw - PAGE, ro + PAGE, ro - PAGE, own + PAGE, own - PAGE, own + (1 << 34)];
-        let far = [rw ^ 1 << 41, rw ^ 1 << 46, rw | 1 << 63, rw | 1 << 47, own | 1 << 63, 0, 0x1000, !0xff];
-        for engine in engines() {
-            let run = |at| space.run(&engine, 1, at, own);
-            assert_eq!((run(own), run(rw)), (None, None), "{text}: {:?}", engine.config());
-            stored += u32::from(store);
-            let expected = if store { Some((ro, 0, true)) } else { None };
-            assert_eq!(run(ro), expected, "{text}: {:?}", engine.config());
-            for at in others.into_iter().chain(far) {
-                assert_eq!(run(at), Some((at, 0, store)), "{text} at {at:#x}: {:?}", engine.config());
-            }
-            if !text.starts_with("s_") && !text.contains("dwordx4") {
-                let found = run(rw + PAGE - 32);
-                assert_eq!(found, Some((rw + PAGE, 8, store)), "{text}: {:?}", engine.config());
-            }
-        }
-        space.memory.unmap(rw).unwrap();
-        for engine in engines() {
-            assert_eq!(space.run(&engine, 1, rw, own), Some((rw, 0, store)), "{text}: {:?}", engine.config());
-        }
-    }
-    let same = |pages: &Three, page: usize| pages.0[page].iter().all(|&word| word == 0x5555_5555);
-    assert!((0..3).all(|page| same(&fixed, page)) && same(&free, 0) && same(&free, 2));
-    assert!(stored > 0 && !same(&free, 1));
-}
-
-#[test]
-fn scattered_lanes_reach_registered_memory() {
-    // Lanes are in turns in the space's own memory and in the host's: they swap words.
-    let text = "v_and_b32 v8, 1, v1
-        v_cmp_eq_u32 vcc, 0, v8
-        v_cndmask_b32 v9, v4, v2, vcc
-        v_cndmask_b32 v10, v5, v3, vcc
-        v_cndmask_b32 v11, v2, v4, vcc
-        v_cndmask_b32 v12, v3, v5, vcc
-        flat_load_dword v7, v[9:10]
-        s_waitcnt vmcnt(0) lgkmcnt(0)
-        flat_store_dword v[11:12], v7
-        v_mov_b32 v13, 0x100
-        flat_atomic_add v[9:10], v13";
-    let space = Space::new(text);
-    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let mut pages = Box::new(Three([[0; 1024]; 3]));
-    let pointer = (&raw mut pages.0[1]).cast::<u8>();
-    // SAFETY: the box outlives the mapping, and is accessed through this pointer only meanwhile.
-    let host = unsafe { space.memory.map_host(None, pointer, PAGE, Access::ReadWrite) }.unwrap();
-    for engine in engines() {
-        space.fill(own, 0..1024);
-        space.fill(host, 5000..6024);
-        assert_eq!(space.run(&engine, 2, own, host), None, "{:?}", engine.config());
-        let odd = |lane: u32| !lane.is_multiple_of(2);
-        let own_words = (0..128).map(|lane| if odd(lane) { 5000 + lane } else { lane + 0x100 });
-        let host_words = (0..128).map(|lane| if odd(lane) { 5000 + lane + 0x100 } else { lane });
-        assert!(space.words(own, 128).into_iter().eq(own_words), "{:?}", engine.config());
-        assert!(space.words(host, 128).into_iter().eq(host_words), "{:?}", engine.config());
-    }
-}
-
-#[test]
-fn ignored_bits_are_ignored() {
-    let text = "s_load_dword s6, s[2:3], 0x0
-        s_lshl_b32 s4, s4, 6
-        v_add_u32 v1, vcc, s4, v0
-        v_lshlrev_b32 v6, 2, v1
-        v_add_u32 v2, vcc, s0, v6
-        v_mov_b32 v3, s1
-        v_addc_u32 v3, vcc, 0, v3, vcc
-        flat_load_dword v7, v[2:3]
-        s_waitcnt vmcnt(0) & lgkmcnt(0)
-        v_add_u32 v7, vcc, s6, v7
-        flat_store_dword v[2:3], v7
-        s_endpgm";
-    let space = Space::with(text, &MemoryOptions::new().identity().ignore_high_bits(16));
-    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let mut pages = Box::new(Three([[0; 1024]; 3]));
-    let pointer = (&raw mut pages.0[1]).cast::<u8>();
-    for with_host in [false, true] {
-        let host = match with_host {
-            // SAFETY: the box outlives the mapping, and is accessed through this pointer only meanwhile.
-            true => unsafe { space.memory.map_host(None, pointer, PAGE, Access::ReadWrite) }.unwrap(),
-            false => own,
-        };
-        assert_eq!(space.memory.is_careful(), with_host);
-        for engine in engines() {
-            space.fill(own, 100..228);
-            space.fill(host, 100..228);
-            let high = [0, 0x7b << 48, 0xffff << 48, 1 << 63];
-            for (turn, bits) in (1..).zip(high) {
-                let (at, two) = (host | bits, own | 0x1234 << 48);
-                space.fill(own + 2048, std::iter::once(turn));
-                assert_eq!(space.run(&engine, 2, at, two + 2048), None, "{:?}", engine.config());
-            }
-            let sums = (100..228).map(|word| word + 1 + 2 + 3 + 4);
-            assert!(space.words(host, 128).into_iter().eq(sums), "{:?}", engine.config());
-            // The bit below the ignored ones is none of them.
-            let beyond = host | 1 << 47;
-            let fault = space.run(&engine, 1, beyond | 0x55 << 48, own);
-            let seen = beyond | 0xffff << 48;
-            assert_eq!(fault.map(|fault| fault.0 | 0xffff << 48), Some(seen), "{:?}", engine.config());
-        }
-    }
-}
-
 #[test]
 fn scattered_lanes_reach_their_own_memory() {
     // Lane n takes the word at 8 times the reverse of its bits.
@@ -389,61 +263,4 @@ fn addresses_are_handed_out_again() {
     }
     assert_eq!(memory.map(None, PAGE, Access::ReadWrite).unwrap(), first);
     assert!(!memory.is_careful());
-}
-
-#[test]
-fn what_was_handed_out_is_tracked() {
-    let text = "flat_store_dword v[2:3], v1";
-    for engine in engines() {
-        let space = Space::new(text);
-        let memory = &space.memory;
-        let own = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
-        let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
-        let all = 0..1 << 47;
-        let first = memory.take_dirty(all.clone()).unwrap();
-        assert!(
-            first.contains(&(own..own + 4 * PAGE)) && !first.iter().any(|range| range.contains(&constant))
-        );
-        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [], "{:?}", engine.config());
-        assert_eq!(space.run(&engine, 1, own + PAGE, own), None);
-        assert_eq!(
-            memory.take_dirty(all.clone()).unwrap(),
-            [own + PAGE..own + 2 * PAGE],
-            "{:?}",
-            engine.config()
-        );
-        // The host's stores: by the library, and by the pointer.
-        memory.write(own, &[1]).unwrap();
-        let pointer = std::ptr::with_exposed_provenance_mut::<u8>((own + 3 * PAGE) as usize);
-        // SAFETY: memory that the space has handed out, and nothing runs.
-        unsafe { pointer.write_volatile(7) };
-        let [before, after] = [own..own + PAGE, own + 3 * PAGE..own + 4 * PAGE];
-        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [before, after]);
-        assert_eq!(memory.load(own + 3 * PAGE, 1).unwrap(), 7);
-        // What is unmapped and mapped again is new.
-        memory.unmap(own).unwrap();
-        let own = memory.map(Some(own), PAGE, Access::ReadWrite).unwrap();
-        assert_eq!(memory.take_dirty(all.clone()).unwrap(), [own..own + PAGE]);
-        memory.protect(own..own + PAGE, Access::ReadOnly).unwrap();
-        memory.protect(own..own + PAGE, Access::ReadWrite).unwrap();
-        memory.take_dirty(all.clone()).unwrap();
-        assert_eq!(space.run(&engine, 1, own, own), None);
-        assert_eq!(memory.take_dirty(own..own + PAGE).unwrap(), [own..own + PAGE]);
-
-        // The embedder's memory counts each time, where the guest may store.
-        let mut pages = Box::new(Three([[0; 1024]; 3]));
-        let host = [0, 1].map(|n| (&raw mut pages.0[n]).cast::<u8>());
-        // SAFETY: the box outlives the mappings, and is accessed through these pointers only meanwhile.
-        let [rw, _] = unsafe {
-            [(host[0], Access::ReadWrite), (host[1], Access::ReadOnly)]
-                .map(|(at, access)| memory.map_host(None, at, PAGE, access).unwrap())
-        };
-        for _ in 0..2 {
-            assert_eq!(memory.take_dirty(all.clone()).unwrap(), [rw..rw + PAGE]);
-        }
-        assert_eq!(space.run(&engine, 1, rw, own), None);
-        for at in [rw, rw + PAGE] {
-            memory.unmap(at).unwrap();
-        }
-    }
 }

@@ -40,17 +40,6 @@ fn main() -> Result<()> {
         let host = if std::env::args().nth(2).is_some() { HostLevel::Avx2 } else { HostLevel::Native };
         let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1).host(host))?;
         let memory = Memory::with(&options)?;
-        if let "beside" | "registered" = form.as_str() {
-            let memory = with_registered_page()?;
-            for _ in 0..20 {
-                let mut words = Words::new();
-                println!(
-                    "{form}: {:?}",
-                    kernel_at(&engine, &memory, (form == "registered").then_some(&mut words))?
-                );
-            }
-            return Ok(());
-        }
         if form == "far" {
             memory.map(Some(0x1234_5000_0000), PAGE_BYTES, Access::ReadWrite)?;
         }
@@ -111,17 +100,11 @@ fn main() -> Result<()> {
         let usual = kernel_in(&engine, &Memory::new()?)?;
         let careful = kernel_in(&engine, &Memory::with(&MemoryOptions::new().careful())?)?;
         let identity = kernel_in(&engine, &Memory::with(&MemoryOptions::new().identity())?)?;
-        let memory = with_registered_page()?;
-        let beside = kernel_in(&engine, &memory)?;
-        let registered = kernel_at(&engine, &memory, Some(&mut Words::new()))?;
         let ratio = |time: Duration| time.as_secs_f64() / usual.as_secs_f64();
         println!(
-            "a kernel that loads, adds and stores, {host:?}: careful {:.2}, identity {:.2}, with registered memory {:.2}, in it {:.2} \
-             of the usual space's time",
+            "a kernel that loads, adds and stores, {host:?}: careful {:.2}, identity {:.2} of the usual space's time",
             ratio(careful),
-            ratio(identity),
-            ratio(beside),
-            ratio(registered)
+            ratio(identity)
         );
     }
     Ok(())
@@ -154,49 +137,10 @@ fn increments(memory: &Memory) -> Result<Program> {
     Ok(Program::load_at(memory, at, &options)?)
 }
 
-/// Blocks of the kernel.
-const BLOCKS: u32 = 16384;
-
-/// Memory of the host for the words that the kernel increments.
-#[repr(align(4096))]
-#[derive(Clone)]
-struct Page([u8; PAGE_BYTES as usize]);
-
-struct Words(Vec<Page>);
-
-impl Words {
-    fn new() -> Words {
-        Words(vec![Page([0; PAGE_BYTES as usize]); 256 * BLOCKS as usize / PAGE_BYTES as usize])
-    }
-}
-
-/// A space of the host's own addresses with a page of the host's that stays for ever.
-fn with_registered_page() -> Result<Memory> {
-    let memory = Memory::with(&MemoryOptions::new().identity())?;
-    let page = Box::leak(Box::new(Page([0; PAGE_BYTES as usize])));
-    // SAFETY: nobody else has the page.
-    unsafe { memory.map_host(None, (&raw mut page.0).cast(), PAGE_BYTES, Access::ReadWrite) }?;
-    Ok(memory)
-}
-
 fn kernel_in(engine: &Engine, memory: &Memory) -> Result<Duration> {
-    kernel_at(engine, memory, None)
-}
-
-/// With words of the space, or of the host.
-fn kernel_at(engine: &Engine, memory: &Memory, words: Option<&mut Words>) -> Result<Duration> {
     let kernel = increments(memory)?;
-    let blocks = BLOCKS;
-    let bytes = 256 * u64::from(blocks);
-    let is_host = words.is_some();
-    let at = match words {
-        Some(words) => {
-            let words = words.0.as_mut_ptr().cast();
-            // SAFETY: they are unmapped below, where nothing runs any more, and nobody else accesses them meanwhile.
-            unsafe { memory.map_host(None, words, bytes, Access::ReadWrite) }?
-        }
-        None => memory.map(None, bytes, Access::ReadWrite)?,
-    };
+    let blocks = 16384;
+    let at = memory.map(None, 256 * u64::from(blocks), Access::ReadWrite)?;
     let launch = Launch::default()
         .grid([blocks, 1, 1])
         .block([64, 1, 1])
@@ -207,9 +151,5 @@ fn kernel_at(engine: &Engine, memory: &Memory, words: Option<&mut Words>) -> Res
         Ok(())
     };
     run()?;
-    let time = quickest(run)?;
-    if is_host {
-        memory.unmap(at)?;
-    }
-    Ok(time)
+    quickest(run)
 }

@@ -1404,8 +1404,8 @@ warpjit_status warpjit_memory_take_dirty(const struct warpjit_memory *memory,
 
 /**
  * Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host
- * memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A
- * launch that is running when a space becomes careful goes on as it is: for it, special pages are not mapped.
+ * memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A launch that is running when a space
+ * becomes careful goes on as it is: for it, special pages are not mapped.
  */
 warpjit_status warpjit_memory_is_careful(const struct warpjit_memory *memory,
                                          bool *is_careful);

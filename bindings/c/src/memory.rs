@@ -359,8 +359,8 @@ pub(crate) fn tell_ranges(
 }
 
 /// Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host
-/// memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A
-/// launch that is running when a space becomes careful goes on as it is: for it, special pages are not mapped.
+/// memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A launch that is running when a space
+/// becomes careful goes on as it is: for it, special pages are not mapped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_memory_is_careful(
     memory: *const warpjit_memory,

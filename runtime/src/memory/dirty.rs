@@ -9,7 +9,6 @@
 //! list whose entries are never freed ([`Tracked`]).
 
 use super::edit::rights_of;
-use super::identity::Own;
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
 use crate::{Error, MemoryError, fork};
 use std::ops::Range;
@@ -171,10 +170,7 @@ impl Memory {
     ///
     /// Stores by guests in all tiers, by texture units, and by the host through [`Memory::write`] are seen. Not seen are stores
     /// through another mapping of the same bytes (an alias, the file, the embedder's own pointer). Pages that cannot be
-    /// tracked (private host memory) count as written in each call, devices never. In a space of
-    /// [`crate::MemoryOptions::identity`], what the space has handed out is tracked, also of stores by the embedder's code through the
-    /// pointer; but a system call that is to store to a page that has been looked at (`read` of a file) fails with `EFAULT`, as with any
-    /// pointer into a space. Other memory there counts as written in each call. Where the system has no room for the mappings that
+    /// tracked (private host memory) count as written in each call, devices never. Where the system has no room for the mappings that
     /// this takes, pages count as written although they were not.
     ///
     /// # Errors
@@ -211,75 +207,57 @@ impl Memory {
                 .filter(|(first, last)| first < last)
                 .collect();
             let space = edit.space();
-            if edit.state.coarse {
+            if edit.state.coarse || edit.memory.0.form.is_identity {
                 // Whatever is mapped may have been written.
                 pages.iter().for_each(|&(first, last)| add(first, last));
                 return Ok(found);
             }
-            let mut work =
-                |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: Option<&'static Tracked>| {
-                    let step = (host_page / PAGE_BYTES) as usize;
-                    let Some(tracked) = tracked else {
-                        // The embedder's own, which nobody may take stores from.
-                        for (number, entries) in pages.chunks(step).enumerate() {
-                            let at = first + number as u64 * host_page;
-                            let flags = entries[0].load(Ordering::SeqCst);
-                            let special = if flags & PAGE_SPECIAL != 0 { space.special_at(at) } else { None };
-                            if rights_of(flags) & PAGE_WRITE != 0
-                                || special.is_some_and(|piece| piece.is_writable_memory())
-                            {
-                                add(at, at + host_page);
-                            }
+            let mut work = |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: &'static Tracked| {
+                let step = (host_page / PAGE_BYTES) as usize;
+                // Runs of pages that become clean are protected with one call.
+                let mut run: Option<(u64, u64)> = None;
+                let protect = |run: Option<(u64, u64)>| {
+                    let Some((start, end)) = run else { return };
+                    let at = host.wrapping_add((start - first) as usize);
+                    if !make_clean(at, (end - start) as usize) {
+                        // Some of it may have been done. They count as written in the next call, too.
+                        let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
+                        for page in &pages[index(start)..index(end)] {
+                            page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
                         }
-                        return;
-                    };
-                    // Runs of pages that become clean are protected with one call.
-                    let mut run: Option<(u64, u64)> = None;
-                    let protect = |run: Option<(u64, u64)>| {
-                        let Some((start, end)) = run else { return };
-                        let at = host.wrapping_add((start - first) as usize);
-                        if !make_clean(at, (end - start) as usize) {
-                            // Some of it may have been done. They count as written in the next call, too.
-                            let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
-                            for page in &pages[index(start)..index(end)] {
-                                page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
-                            }
-                            make_writable(at.addr(), (end - start) as usize);
-                        }
-                    };
-                    tracked.locked(|| {
-                        for (number, entries) in pages.chunks(step).enumerate() {
-                            let at = first + number as u64 * host_page;
-                            let flags = entries[0].load(Ordering::SeqCst);
-                            let is_host = flags & PAGE_SPECIAL != 0
-                                && space.special_at(at).is_some_and(|piece| piece.is_writable_memory());
-                            if is_host {
-                                add(at, at + host_page);
-                            }
-                            if rights_of(flags) & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
-                                protect(run.take());
-                                continue;
-                            }
-                            add(at, at + host_page);
-                            for entry in entries {
-                                entry.fetch_or(PAGE_CLEAN, Ordering::SeqCst);
-                            }
-                            run = match run {
-                                Some((start, end)) if end == at => Some((start, at + host_page)),
-                                other => {
-                                    protect(other);
-                                    Some((at, at + host_page))
-                                }
-                            };
-                        }
-                        protect(run.take());
-                    });
+                        make_writable(at.addr(), (end - start) as usize);
+                    }
                 };
-            let own = edit.memory.0.own.as_ref().map(Own::range);
-            // Without a range of its own, everything in such a space is the embedder's.
-            let own = own.or(edit.memory.0.form.is_identity.then_some(0..0));
+                tracked.locked(|| {
+                    for (number, entries) in pages.chunks(step).enumerate() {
+                        let at = first + number as u64 * host_page;
+                        let flags = entries[0].load(Ordering::SeqCst);
+                        let is_host = flags & PAGE_SPECIAL != 0
+                            && space.special_at(at).is_some_and(|piece| piece.is_writable_memory());
+                        if is_host {
+                            add(at, at + host_page);
+                        }
+                        if rights_of(flags) & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
+                            protect(run.take());
+                            continue;
+                        }
+                        add(at, at + host_page);
+                        for entry in entries {
+                            entry.fetch_or(PAGE_CLEAN, Ordering::SeqCst);
+                        }
+                        run = match run {
+                            Some((start, end)) if end == at => Some((start, at + host_page)),
+                            other => {
+                                protect(other);
+                                Some((at, at + host_page))
+                            }
+                        };
+                    }
+                    protect(run.take());
+                });
+            };
             for (first, last) in pages {
-                space.each_tracked(first, last, own.as_ref(), &mut work);
+                space.each_tracked(first, last, &mut work);
             }
             Ok(found)
         })

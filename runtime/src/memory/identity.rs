@@ -1,7 +1,8 @@
 //! Mapping in a space whose addresses are the host's.
 //!
 //! What has no address of its own comes from a range that the space has reserved ([`Own`]), so that code finds it as it finds the window of
-//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was unmapped while somebody used the space stays held until nobody does.
+//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was
+//! unmapped while somebody used the space stays held until nobody does.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
@@ -28,8 +29,7 @@ impl Own {
         Some(Own { reservation, bank: rebase::bank_of(start) })
     }
 
-    /// Where it is.
-    pub fn range(&self) -> Range<u64> {
+    fn range(&self) -> Range<u64> {
         let start = self.reservation.base().addr() as u64;
         start..start + self.reservation.bytes()
     }

@@ -221,7 +221,7 @@ impl Memory {
         let own = if form.is_identity { Own::new() } else { None };
         let mut state = State::new(host_page);
         state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
-        let is_apart = form.is_identity && own.is_none();
+        let is_apart = form.is_identity && (own.is_none() || form.ignored_bits > 0);
         Ok(Memory(Arc::new(Shared {
             space: Space::new(window, flags)?,
             form,

@@ -92,7 +92,7 @@ impl MemoryOptions {
     ///
     /// What is mapped without an address comes from a range of about a terabyte that the space reserves, and is as fast as in
     /// other spaces. Memory elsewhere (host memory, explicit addresses, the segments of a program that was not loaded by
-    /// [`crate::Program::load_at`]) makes the space careful ([`super::Memory::is_careful`]).
+    /// [`crate::Program::load_at`]), and ignored bits, make the space careful ([`super::Memory::is_careful`]).
     #[must_use]
     pub fn identity(mut self) -> Self {
         self.identity = true;

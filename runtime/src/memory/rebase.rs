@@ -29,8 +29,7 @@ fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
 }
 
 /// Rewrites all accesses of a function; `false`, with the function as it was, if it has some of another kind: then the interpreter runs it.
-/// `ignored`: so many of the highest bits of an address repeat the bit below them, whatever the guest has there.
-pub fn run(func: &mut Function, ignored: u32) -> bool {
+pub fn run(func: &mut Function) -> bool {
     let known = |inst: Inst| {
         let data = func.inst(inst);
         global_access(func, inst).is_none()
@@ -47,7 +46,7 @@ pub fn run(func: &mut Function, ignored: u32) -> bool {
                 let pc = func.inst(inst).pc;
                 let mut at = At { func, block, pc };
                 let start = *start.get_or_insert_with(|| at.start());
-                at.rebase(inst, mem, start, ignored);
+                at.rebase(inst, mem, start);
             }
             func.block_mut(block).insts.push(inst);
         }
@@ -85,7 +84,7 @@ impl At<'_> {
     }
 
     /// Makes the address of an access relative.
-    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value, ignored: u32) {
+    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value) {
         let mut address = self.func.inst(inst).args[0];
         let ty = self.func.ty(address);
         let wide = Type { scalar: Scalar::I64, uniform: ty.uniform };
@@ -95,14 +94,6 @@ impl At<'_> {
             let offset = self.make(Opcode::Const, &[], Imm::Bits((mem.offset as u32).into()), number);
             let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
             address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
-            mem.offset = 0;
-        } else if ignored > 0 {
-            let number = Type { scalar: Scalar::I64, uniform: true };
-            let offset = self.make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
-            let by = self.make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
-            let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, wide);
-            let up = self.make(Opcode::Ishl, &[sum, by], Imm::None, wide);
-            address = self.make(Opcode::Sshr, &[up, by], Imm::None, wide);
             mem.offset = 0;
         }
         let place = self.make(Opcode::Isub, &[address, start], Imm::None, wide);

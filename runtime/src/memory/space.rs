@@ -21,7 +21,6 @@ use super::reservation::{Backing, Reservation, Rights};
 use super::special::{self, OfPager, Watched};
 use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -217,8 +216,7 @@ impl Space {
         &self,
         first: u64,
         last: u64,
-        own: Option<&Range<u64>>,
-        mut work: impl FnMut(u64, *mut u8, &[AtomicU8], Option<&'static Tracked>),
+        mut work: impl FnMut(u64, *mut u8, &[AtomicU8], &'static Tracked),
     ) {
         let mut at = first;
         while at < last {
@@ -229,15 +227,9 @@ impl Space {
             let bytes = region.rest(at).min(last - at);
             let page = ((at - region.start) / PAGE_BYTES) as usize;
             let pages = &region.pages[page..page + (bytes / PAGE_BYTES) as usize];
-            let is_others = own.is_some_and(|own| at >= own.end || at + bytes <= own.start);
-            let tracked = (!is_others).then(|| {
-                *region.tracked.get_or_init(|| {
-                    let base = region.reservation.base().addr();
-                    let all = 0..region.reservation.bytes();
-                    let Range { start, end } = own.unwrap_or(&all);
-                    let pages = &region.pages[(start / PAGE_BYTES) as usize..];
-                    Tracked::new(base + *start as usize, base + *end as usize, pages)
-                })
+            let tracked = region.tracked.get_or_init(|| {
+                let base = region.reservation.base().addr();
+                Tracked::new(base, base + region.reservation.bytes() as usize, &region.pages)
             });
             work(at, region.pointer(at), pages, tracked);
             at += bytes;

@@ -478,7 +478,7 @@ impl Jit {
             return false;
         }
         if self.variant.rebase {
-            return rebase::run(&mut region.mask, self.variant.ignored_bits);
+            return rebase::run(&mut region.mask);
         }
         if self.variant.translate {
             let narrow = self.variant.checked_memory;

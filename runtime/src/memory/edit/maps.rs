@@ -119,8 +119,8 @@ impl Edit<'_> {
             if let Some(address) = address.filter(|&address| address != own) {
                 return Err(MemoryError::OtherThanPointer { address, pointer: own }.into());
             }
-            let own = self.whole_pages(Some(own), bytes)?;
             self.outside_own(own, bytes)?;
+            let own = self.whole_pages(Some(own), bytes)?;
             self.become_careful();
             self.set_pages(own, own + bytes, access.flags());
             self.state.buffers.insert(own, Buffer { bytes, access, kind: Kind::Registered });
