@@ -17,7 +17,7 @@ fn sources(folder: &Path, to: &mut Vec<String>) {
         let inside = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
         let is_other =
             |other: &&str| inside.starts_with(other.trim_end_matches('/')) || inside.contains(*other);
-        if name.to_str().is_some_and(|name| name.starts_with('.')) || OTHERS.iter().any(|o| is_other(&o)) {
+        if name.to_str().is_some_and(|name| name.starts_with('.')) || OTHERS.iter().any(is_other) {
             continue;
         }
         if path.is_dir() {

@@ -361,7 +361,7 @@ fn division_works_out() {
 
 #[test]
 fn division_steps_as_formulas() {
-    use super::scaling::{Double, Single};
+    use super::number::{Double, Single};
     let mut o = crate::formula::Scalars;
     let mut flags = [0; 2];
     for (double, w) in [(false, Width::Single), (true, Width::Double)] {
@@ -421,7 +421,8 @@ fn division_steps_as_formulas() {
 
 #[test]
 fn powers_of_two_as_formulas() {
-    use super::scaling::{Double, Flush, Single, ldexp, power, significand};
+    use super::number::{Double, Single};
+    use super::scaling::{Flush, ldexp, power, significand};
     let o = &mut crate::formula::Scalars;
     let powers = [
         0, 1, 22, 23, 24, 25, 52, 53, 54, 100, 126, 149, 150, 254, 277, 300, 1022, 1074, 1075, 2046, 2100,
