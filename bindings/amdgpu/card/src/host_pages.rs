@@ -1,9 +1,9 @@
 //! Memory of the program that the card uses (USERPTR).
 //!
 //! The card's addresses can only be pages of the card's file, and the program's pages are its own. So such a buffer object has pages of the
-//! file like others, and what the one side has changed is copied to the other: before a submission runs, and before its fence is signalled. The
-//! APIs promise no more than that: what the program writes counts for what it submits afterwards, and it sees what the card has written when
-//! it has waited for the fence. Bytes that nobody has changed are not written, as other data of the program stands in the same pages.
+//! file like others, and what the one side has changed is copied to the other: before a submission runs, and before its fence is signalled. So
+//! what the program writes counts for what it submits afterwards, and it sees what the card has written when it has waited for the fence. What
+//! it writes while a submission waits for its event is not seen by that submission, as it would be with a card. Bytes that nobody has changed are not written, as other data of the program stands in the same pages.
 
 use crate::fence::lock;
 use rustix::fd::BorrowedFd;
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 4096;
@@ -32,8 +32,21 @@ struct Pages {
     offset: u64,
     /// What both sides had when they were last compared.
     agreed: Vec<u8>,
+    /// Whether what the card writes stays its own.
+    is_read_only: bool,
     /// The program's memory.
-    memory: File,
+    memory: Arc<File>,
+}
+
+/// Where a buffer object's pages are.
+pub(crate) struct Place {
+    /// The program's address.
+    pub address: u64,
+    /// Where in the card's file.
+    pub offset: u64,
+    pub bytes: u64,
+    /// Whether the card only reads them.
+    pub is_read_only: bool,
 }
 
 /// Which side has changed.
@@ -46,14 +59,38 @@ pub(crate) enum From {
 }
 
 impl HostPages {
-    /// Adds the pages of a buffer object, which must be new.
-    pub fn add(&self, handle: u32, memory: File, address: u64, offset: u64, bytes: u64) -> Result<(), Errno> {
+    /// Adds the pages of a buffer object, which must be new. `open`: the program's memory.
+    pub fn add(
+        &self,
+        handle: u32,
+        open: impl FnOnce() -> Result<File, Errno>,
+        place: Place,
+    ) -> Result<(), Errno> {
+        let Place { address, offset, bytes, is_read_only } = place;
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
-        let pages = Pages { address, offset, agreed: vec![0; bytes], memory };
+        let mut agreed = Vec::new();
+        agreed.try_reserve_exact(bytes).map_err(|_| Errno::NOMEM)?;
+        agreed.resize(bytes, 0);
         let mut all = lock(&self.all);
+        let memory = match all.values().next() {
+            Some(other) => other.memory.clone(),
+            None => Arc::new(open()?),
+        };
+        let pages = Pages { address, offset, agreed, is_read_only, memory };
         all.insert(handle, pages);
         self.count.store(all.len(), Ordering::Release);
         Ok(())
+    }
+
+    /// Whether all pages of a buffer object can be read.
+    ///
+    /// # Errors
+    /// EFAULT if not.
+    pub fn validate(&self, handle: u32) -> Result<(), Errno> {
+        let all = lock(&self.all);
+        let pages = all.get(&handle).ok_or(Errno::NOENT)?;
+        let is_there = |at: usize| pages.memory.read_exact_at(&mut [0], pages.address + at as u64).is_ok();
+        if (0..pages.agreed.len()).step_by(PIECE).all(is_there) { Ok(()) } else { Err(Errno::FAULT) }
     }
 
     /// Whether a buffer object is of such pages.
@@ -78,6 +115,9 @@ impl HostPages {
 
 impl Pages {
     fn copy(&mut self, file: BorrowedFd<'_>, from: From) {
+        if from == From::Card && self.is_read_only {
+            return;
+        }
         let mut now = [0; PIECE];
         for (index, agreed) in self.agreed.chunks_mut(PIECE).enumerate() {
             let at = (index * PIECE) as u64;
@@ -144,11 +184,14 @@ mod tests {
         let memory: Vec<std::sync::atomic::AtomicU8> = (0..0x2000).map(|_| 0.into()).collect();
         let set = |at: usize, value: u8| memory[at].store(value, Ordering::Relaxed);
         let get = |at: usize| memory[at].load(Ordering::Relaxed);
-        let own = || File::options().read(true).write(true).open("/proc/self/mem").unwrap();
+        let own = || File::options().read(true).write(true).open("/proc/self/mem").map_err(|_| Errno::INVAL);
         let pages = HostPages::default();
         set(5, 7);
         set(0x1fff, 8);
-        pages.add(1, own(), memory.as_ptr().expose_provenance() as u64, 0x1000, 0x2000).unwrap();
+        let place = |address, bytes, is_read_only| Place { address, offset: 0x1000, bytes, is_read_only };
+        let address = memory.as_ptr().expose_provenance() as u64;
+        pages.add(1, own, place(address, 0x2000, false)).unwrap();
+        assert_eq!(pages.validate(1), Ok(()));
         pages.copy(file.as_fd(), From::Program);
         assert_eq!([card(0x1005), card(0x1006), card(0x2fff)], [7, 0, 8]);
         // The card changes a byte, and before that is copied the program another.
@@ -165,8 +208,18 @@ mod tests {
         set(5, 1);
         pages.copy(file.as_fd(), From::Program);
         assert_eq!(card(0x1005), 7);
+        // What the card writes stays its own.
+        pages.add(3, own, place(address, 0x1000, true)).unwrap();
+        pages.copy(file.as_fd(), From::Program);
+        rustix::io::pwrite(&file, &[12], 0x1009).unwrap();
+        pages.copy(file.as_fd(), From::Card);
+        assert_eq!([card(0x1005), card(0x1009), get(9)], [1, 12, 0]);
+        pages.remove(3);
+        set(5, 7);
+        rustix::io::pwrite(&file, &[7], 0x1005).unwrap();
         // Nothing is mapped there.
-        pages.add(2, own(), 0x1000, 0x1000, 0x1000).unwrap();
+        pages.add(2, own, place(0x1000, 0x1000, false)).unwrap();
+        assert_eq!(pages.validate(2), Err(Errno::FAULT));
         pages.copy(file.as_fd(), From::Program);
         pages.copy(file.as_fd(), From::Card);
         assert_eq!(card(0x1005), 7);

@@ -4,7 +4,7 @@
 //! pages: its address space maps the file, too.
 
 use crate::fence::lock;
-use crate::host_pages::HostPages;
+use crate::host_pages::{HostPages, Place};
 use crate::uapi::User;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -120,6 +120,7 @@ impl Buffers {
         // Only read; only anonymous pages; look whether they are there; be told of changes, without which there is no writing.
         const READ_ONLY: u32 = 1;
         const KNOWN: u32 = 0xf;
+        const VALIDATE: u32 = 4;
         const REGISTER: u32 = 8;
         const CPU: u64 = 1;
         let is_whole = address.is_multiple_of(PAGE_BYTES) && bytes.is_multiple_of(PAGE_BYTES);
@@ -130,8 +131,13 @@ impl Buffers {
             return Err(Errno::ACCESS);
         }
         let handle = self.create(bytes, PAGE_BYTES, CPU, 0)?;
-        let add = |memory| self.host.add(handle, memory, address, self.get(handle)?.offset, bytes);
-        let added = user.file().and_then(add);
+        let add = || {
+            let offset = self.get(handle)?.offset;
+            let place = Place { address, offset, bytes, is_read_only: flags & READ_ONLY != 0 };
+            self.host.add(handle, || user.file(), place)?;
+            if flags & VALIDATE != 0 { self.host.validate(handle) } else { Ok(()) }
+        };
+        let added = add();
         if let Err(error) = added {
             self.close(handle)?;
             return Err(error);
@@ -154,10 +160,11 @@ impl Buffers {
         let buffer = {
             let mut state = lock(&self.state);
             let buffer = state.all.remove(&handle).ok_or(Errno::INVAL)?;
+            // Before the handle can be another buffer object's.
+            self.host.remove(handle);
             state.bytes -= buffer.bytes;
             buffer
         };
-        self.host.remove(handle);
         let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         rustix::fs::fallocate(&self.file, flags, buffer.offset, buffer.bytes)
     }

@@ -1,7 +1,7 @@
 //! Functions that work on exponents, as formulas for compiled code: scaling by powers of two ([`super::arith`]), and the steps of
 //! the division sequence ([`super::divide`]) where the lifter does not recognise the whole sequence.
 //!
-//! The formulas are written once for f32 and f64 ([`Number`]).
+//! The formulas are written once for f32 and f64 (`Number`).
 
 use warpjit_ir::{Builder, Scalar, Value};
 

@@ -100,12 +100,13 @@ impl Jit {
     /// Whether regions may be joined.
     fn may_join(&self) -> bool {
         let counts = self.variant.count || self.variant.exact_steps || self.variant.bounded;
-        self.generator.joins_regions() && !counts && self.kernel.steps_slot().is_none()
+        let never = self.variant.join_after == Some(u32::MAX);
+        self.generator.joins_regions() && !never && !counts && self.kernel.steps_slot().is_none()
     }
 
     /// How many hops are told at a time: `usual`, or each where the configuration says how many are enough.
     pub fn hops_at_a_time(&self, usual: u64) -> u64 {
-        if self.variant.join_after.is_some() { 1 } else { usual }
+        if self.variant.join_after.is_some_and(|after| after < u32::MAX) { 1 } else { usual }
     }
 
     /// Notes that warps have gone from one region to another one by the driver. Whether it pays to join them now.
@@ -117,6 +118,7 @@ impl Jit {
             return false;
         }
         let enough = match (chains.enough.load(Ordering::Relaxed), self.variant.join_after) {
+            (_, Some(u32::MAX)) => return false,
             (_, Some(enough)) => u64::from(enough) << made,
             (0, None) => {
                 let bytes: usize =

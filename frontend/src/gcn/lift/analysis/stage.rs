@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::graph::Graph;
 use crate::isa::Stage;
 use crate::stage::{
-    ExportTarget, InputArea, InputPlace, LaneWord, OutputArea, OutputPlace, Per, StageInterface, StageLayout,
+    ExportTarget, InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per,
+    StageInterface, StageLayout,
 };
 
 /// Bytes of a word.
 pub(in crate::gcn::lift) const WORD: u32 = 4;
 /// Words of an attribute's component: its value at the first vertex, and what the two others add.
 pub(in crate::gcn::lift) const PLANE_WORDS: u32 = 3;
+/// Most vertices that a geometry program may say it emits.
+const MOST_VERTICES: u32 = 1 << 16;
 /// Target of exports: depth, and what follows it.
 const MRTZ: u8 = 8;
 const POS: u8 = 12;
@@ -77,6 +80,12 @@ pub(in crate::gcn::lift) struct Counters {
 pub fn check(interface: &StageInterface, vgprs: u32) -> Result<(), String> {
     if interface.stage == Stage::Compute {
         return Err("a compute program has no inputs and outputs of a stage".into());
+    }
+    if interface.streams > MOST_STREAMS {
+        return Err(format!("there are {MOST_STREAMS} vertex streams at most"));
+    }
+    if interface.max_vertices > MOST_VERTICES {
+        return Err(format!("a geometry program emits {MOST_VERTICES} vertices at most"));
     }
     for input in &interface.inputs {
         match input.place {
