@@ -167,7 +167,7 @@ fn unknown_keys_are_refused() {
     );
     refused(
         "max_step = 5\n",
-        "t.toml:8: launch.max_step: unknown key; allowed are block, c0, count, dynamic_shared, grid, grid_start, ignored_address_bits, invocations, last_block, max_steps, max_vertices, points, tmpring_size, type, user_data, vertices",
+        "t.toml:8: launch.max_step: unknown key; allowed are block, c0, count, dynamic_shared, grid, grid_start, ignored_address_bits, invocations, last_block, max_steps, max_vertices, points, streams, tmpring_size, type, user_data, vertices",
     );
     refused(
         "[[buffer]]\nname = 'a'\nbytes = 4\n[[buffer]]\nname = 'b'\nsize = 4\n",

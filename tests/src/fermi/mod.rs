@@ -81,7 +81,7 @@ pub fn launched(program: &Program, setup: &Setup, listing: impl Fn() -> String) 
             .args(vec![Arg::u32(base as u32)])
             .consts(setup.consts.clone())
             .max_steps(100_000);
-        let report = engine.run(program, &memory, &launch).unwrap();
+        let report = engine.run(program, &memory, &launch).unwrap_or_else(|error| panic!("{error}"));
         if let Some(fault) = report.fault {
             return Err(format!("{:?} at {:#x}", fault.kind, fault.pc));
         }

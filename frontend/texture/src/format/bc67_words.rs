@@ -1,4 +1,4 @@
-//! What modes of block compression 6 and 7 say, as tables of words for generated code: made from what [`super::bc67`] decodes by.
+//! What modes of block compression 6 and 7 say, as tables of words for generated code: made from what `super::bc67` decodes by.
 
 use super::bc67::{MODES6, MODES7, index_place, subset, weight};
 

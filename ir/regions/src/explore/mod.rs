@@ -118,7 +118,7 @@ pub fn explore(
         for _ in 0..200 {
             match find(&mut stops) {
                 Ok(plan) if facts.run.counted => return Ok(plan.limit_loops()),
-                Ok(plan) if facts.run.wave => return with_fewer_stops(plan, stops, find).map(Some),
+                Ok(plan) if facts.run.wave => return with_fewer_stops(facts, plan, stops, find).map(Some),
                 Ok(plan) => return Ok(Some(plan)),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
@@ -136,6 +136,7 @@ const MOST_TAKEN_BACK: usize = 4;
 /// A stop that was found early may be needless behind one that was found later: a loop is no loop where a vote in it leaves the region.
 /// Takes back those before blocks with which nothing else is wrong.
 fn with_fewer_stops(
+    facts: &KernelFacts,
     mut plan: Plan,
     mut stops: Stops,
     mut find: impl FnMut(&mut Stops) -> Result<Plan, Failure>,
@@ -143,7 +144,8 @@ fn with_fewer_stops(
     let mut enters: Vec<Block> = stops.enter.iter().copied().collect();
     enters.sort();
     for block in enters.into_iter().take(MOST_TAKEN_BACK) {
-        if !plan.exits.contains(&ExitKind::Enter(block)) {
+        // The driver is to see a loop that surely waits.
+        if !plan.exits.contains(&ExitKind::Enter(block)) || facts.surely_waits(block) {
             continue;
         }
         let mut fewer = stops.clone();

@@ -64,15 +64,16 @@ pub(super) struct Chains {
     enough: AtomicU64,
     /// How many have been made, or tried.
     made: AtomicU32,
-    /// Changes with `chain`.
+    /// Changes with `list`.
     number: AtomicU32,
-    chain: Mutex<Option<Arc<Chain>>>,
+    /// All, the last one last: warps may still run in earlier ones.
+    list: Mutex<Vec<Arc<Chain>>>,
 }
 
 impl Chains {
-    /// The chain, if there is one.
-    pub(super) fn get(&self) -> Option<Arc<Chain>> {
-        lock(&self.chain).clone()
+    /// All that have been made.
+    pub(super) fn all(&self) -> Vec<Arc<Chain>> {
+        lock(&self.list).clone()
     }
 }
 
@@ -140,7 +141,7 @@ impl Jit {
             return None;
         }
         *known = number;
-        self.chains.get()
+        lock(&self.chains.list).last().cloned()
     }
 
     /// Joins the regions compiled so far: at once, or in the background.
@@ -181,23 +182,30 @@ impl Jit {
             return;
         }
         let entry = self.kernel.func.entry;
-        let made = self.metered(entry, cancel, |meter| self.compile_chain(meter));
+        let compile = |whole| self.metered(entry, cancel, |meter| self.compile_chain(whole, meter));
+        // Blocks that need all lanes may be what the generator refuses.
+        let made = match compile(true) {
+            Err(Error::Compile(_)) => compile(false),
+            made => made,
+        };
         self.chains.enough.store(0, Ordering::Relaxed);
         match made {
             Ok(Some(chain)) => {
-                *lock(&self.chains.chain) = Some(Arc::new(chain));
+                lock(&self.chains.list).push(Arc::new(chain));
                 self.chains.number.fetch_add(1, Ordering::Release);
                 self.chains.made.store(before + 1, Ordering::Relaxed);
             }
             Err(Error::Cancelled) => self.chains.made.store(before, Ordering::Relaxed),
+            // There may be more to join later.
+            Ok(None) => self.chains.made.store(before + 1, Ordering::Relaxed),
             // The single regions serve.
-            Ok(None) | Err(_) => {}
+            Err(_) => {}
         }
     }
 
-    /// Compiles a chain of all versions that may be in one.
-    fn compile_chain(&self, meter: &Meter) -> Result<Option<Chain>, Error> {
-        let parts = self.parts(meter)?;
+    /// Compiles a chain of all versions that may be in one, `whole`: with blocks that need all lanes.
+    fn compile_chain(&self, whole: bool, meter: &Meter) -> Result<Option<Chain>, Error> {
+        let parts = self.parts(whole, meter)?;
         if parts.len() < 2 {
             return Ok(None);
         }
@@ -290,17 +298,24 @@ impl Jit {
     }
 
     /// The regions to join, by block and version, cut and optimised as they were compiled.
-    fn parts(&self, meter: &Meter) -> Result<Vec<Part>, Error> {
+    fn parts(&self, whole: bool, meter: &Meter) -> Result<Vec<Part>, Error> {
         let (mut parts, mut insts) = (Vec::new(), 0);
+        let insts_of =
+            |region: &Region| region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
         for at in self.kernel.func.block_ids() {
             let (list, none) = {
                 let versions = lock(&self.versions[at.index()]);
                 (versions.list.clone(), versions.impossible && versions.list.is_empty())
             };
-            if none
-                && parts.len() < MOST_LINKS
+            if whole
+                && none
                 && let Some((region, options)) = self.whole_part(at, meter)?
             {
+                // Their vectors are many.
+                insts += insts_of(&region) * usize::from(options.groups.max(2) / 2);
+                if parts.len() == MOST_LINKS || insts > MOST_INSTS {
+                    return Ok(parts);
+                }
                 parts.push(Part { at, code: None, region, options });
             }
             for code in list {
@@ -308,7 +323,7 @@ impl Jit {
                     continue;
                 }
                 let Some((region, options)) = self.again(&code, meter)? else { continue };
-                insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
+                insts += insts_of(&region);
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }

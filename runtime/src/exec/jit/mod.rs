@@ -354,7 +354,7 @@ impl Jit {
             let list = &lock(versions).list;
             index.0.extend(list.iter().map(|code| (code.code.start() as usize, code.clone())));
         }
-        if let Some(chain) = self.chains.get() {
+        for chain in self.chains.all() {
             index.0.extend(chain.codes().map(|code| (code.code.start() as usize, code.clone())));
         }
         index.0.sort_by_key(|(start, _)| *start);

@@ -7,31 +7,32 @@ s_endpgm
 ; block1 at 0x0 insts 3:
 ;              v7: ui32 = slot.get s2  ; s2
 ;     @0x4     v8: mask = slot.get s118  ; exec
-;              v9: ui32 = const 0x3
-;              v10: ui32 = const 0x1
-;              v11: ui32 = const 0x0
-;              v12: i32 = load.u32 local[v11 + 0x28] align 1
-;              v13: i32 = iadd v12, v10
-;              v14: i32 = umin v13, v9
-;              v15: ui32 = const 0x0
-;              store.u32 local[v15 + 0x28], v14 align 1 if v8
+;              v9: ui32 = const 0x1
+;              v10: ui32 = const 0x0
+;              v11: i32 = load.u32 local[v10 + 0x28] align 1
+;              v12: ui32 = const 0x3
+;              v13: mask = icmp ult v11, v12
+;              v14: mask = iand v8, v13
+;              v15: i32 = iadd v11, v9
+;              v16: ui32 = const 0x0
+;              store.u32 local[v16 + 0x28], v15 align 1 if v14
 ;     @0x8     slot.set s108, v7  ; m0
 ;              jump block2
 ;
 ; block2 pc 0x8:
-;              v16: mask = slot.get s118  ; exec
-;              v17: ui64 = ballot v16
-;              slot.set s119, v17  ; t16.ui64
+;              v17: mask = slot.get s118  ; exec
+;              v18: ui64 = ballot v17
+;              slot.set s119, v18  ; t16.ui64
 ;              jump block3
 ;
 ; block3 pc 0x8:
-;              v18: ui64 = slot.get s119  ; t16.ui64
-;              v19: ui32 = trunc v18
-;              v20: ui64 = const 0x20
-;              v21: ui64 = ushr v18, v20
-;              v22: ui32 = trunc v21
-;              slot.set s106, v19  ; exec_lo
-;              slot.set s107, v22  ; exec_hi
+;              v19: ui64 = slot.get s119  ; t16.ui64
+;              v20: ui32 = trunc v19
+;              v21: ui64 = const 0x20
+;              v22: ui64 = ushr v19, v21
+;              v23: ui32 = trunc v22
+;              slot.set s106, v20  ; exec_lo
+;              slot.set s107, v23  ; exec_hi
 ;              leave.exit -> block4
 ;
 ; block4 pc 0x8:
