@@ -20,7 +20,7 @@ pub const VECTOR_LANES: u32 = 16;
 const MAX_NARROW: u8 = 4;
 
 /// Groups of four lanes in a chunk with 128-bit vectors, unless another number is better.
-const NARROW: u8 = 2;
+pub(crate) const NARROW: u8 = 2;
 
 /// A code generator. Code that two generators make differs, so code is cached for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -127,7 +127,7 @@ impl Generator {
             (false, Some(groups)) => groups.min(MAX_NARROW),
             (true, None) if whole => of_vector,
             (true, None) => width::vectors(func) * of_vector,
-            (false, None) => NARROW,
+            (false, None) => width::smallest_groups(func),
         }
     }
 

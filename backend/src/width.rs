@@ -3,6 +3,7 @@
 //! More vectors hide latency and share the work that is done once a chunk. But they need more registers, and in a loop that lanes
 //! leave at different times, all vectors wait for the last lane.
 
+use crate::generator::NARROW;
 use warpjit_ir::graph::on_cycle;
 use warpjit_ir::{Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
 
@@ -71,6 +72,21 @@ const FEW_OPERATIONS: usize = 8;
 pub(crate) fn parts_in_loops(func: &Function) -> bool {
     let in_loop = on_cycle(&successors(func));
     func.block_ids().any(|b| in_loop[b.index()] && depends_on_lanes(func, func.term(b)))
+}
+
+/// The most operations of a region with two 128-bit vectors in a chunk. The code of more of them does not fit the host's
+/// instruction cache (32 KiB on most).
+const LONGEST_OF_TWO: usize = 1500;
+
+/// Number of 128-bit vectors that a chunk should have where no more save work ([`narrow_groups`]): 2, so that one hides the
+/// other's latency, or 1 if the code of two would not fit the host's instruction cache.
+pub(crate) fn smallest_groups(func: &Function) -> u8 {
+    let operations = func
+        .block_ids()
+        .flat_map(|block| &func.block(block).insts)
+        .filter(|&&inst| func.inst(inst).result.is_some_and(|r| registers(func, r) > 0))
+        .count();
+    if operations > LONGEST_OF_TWO { 1 } else { NARROW }
 }
 
 /// Number of 128-bit vectors that a chunk should have: 2, or more if that saves work done once a chunk. Two are best

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use warpjit_ir::Function;
 use warpjit_ir::text::parse_function;
 
-use super::{narrow_groups, vectors};
+use super::{narrow_groups, smallest_groups, vectors};
 
 /// A loop that `rounds` says the end of, over `live` values of lanes, with so many accesses to global memory in it.
 fn looping(live: usize, accesses: usize, divergent: bool) -> Function {
@@ -87,4 +87,13 @@ fn narrow_widths() {
     // Loops that compute only, or that lanes leave one by one.
     assert_eq!(narrow_groups(&looping(3, 0, false), all), 2);
     assert_eq!(narrow_groups(&looping(3, 0, true), all), 2);
+}
+
+/// Long code gets a single vector a chunk, whatever it computes; code that is a little shorter keeps two.
+#[test]
+fn long_code_has_one_vector() {
+    assert_eq!(smallest_groups(&pass(1400, false)), 2);
+    assert_eq!(smallest_groups(&pass(1500, false)), 1);
+    assert_eq!(smallest_groups(&looping(1400, 0, true)), 1);
+    assert_eq!(smallest_groups(&looping(3, 1, true)), 2);
 }
