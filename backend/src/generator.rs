@@ -19,9 +19,6 @@ pub const VECTOR_LANES: u32 = 16;
 /// Most groups of four lanes in a chunk with 128-bit vectors.
 const MAX_NARROW: u8 = 4;
 
-/// Groups of four lanes in a chunk with 128-bit vectors, unless another number is better.
-pub(crate) const NARROW: u8 = 2;
-
 /// A code generator. Code that two generators make differs, so code is cached for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Generator {

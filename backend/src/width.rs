@@ -3,7 +3,6 @@
 //! More vectors hide latency and share the work that is done once a chunk. But they need more registers, and in a loop that lanes
 //! leave at different times, all vectors wait for the last lane.
 
-use crate::generator::NARROW;
 use warpjit_ir::graph::on_cycle;
 use warpjit_ir::{Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
 
@@ -55,6 +54,9 @@ pub(crate) fn fits_whole(func: &Function) -> bool {
         && 4 * most_live(func, &succs, &even_values(func, false, |_| true)) <= REGISTERS
 }
 
+/// With 128-bit vectors: how many a chunk has, unless another number is better.
+const NARROW: u8 = 2;
+
 /// With 128-bit vectors: the most varying values that may be live for chunks of four vectors (this) and of eight
 /// (next). More would be spilled.
 const MOST_OF_FOUR: usize = 32;
@@ -81,11 +83,9 @@ const LONGEST_OF_TWO: usize = 1500;
 /// Number of 128-bit vectors that a chunk should have where no more save work ([`narrow_groups`]): 2, so that one hides the
 /// other's latency, or 1 if the code of two would not fit the host's instruction cache.
 pub(crate) fn smallest_groups(func: &Function) -> u8 {
-    let operations = func
-        .block_ids()
-        .flat_map(|block| &func.block(block).insts)
-        .filter(|&&inst| func.inst(inst).result.is_some_and(|r| registers(func, r) > 0))
-        .count();
+    let insts = func.block_ids().flat_map(|block| &func.block(block).insts);
+    let operations =
+        insts.filter(|&&inst| func.inst(inst).result.is_some_and(|r| registers(func, r) > 0)).count();
     if operations > LONGEST_OF_TWO { 1 } else { NARROW }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn smallest_groups(func: &Function) -> u8 {
 pub(crate) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
     let succs = successors(func);
     if succs.len() * func.values.len() > MOST_LOOKED_AT || parts_in_loops(func) {
-        return 2;
+        return NARROW;
     }
     let in_loop = on_cycle(&succs);
     let even = even_values(func, true, slot_is_even);
@@ -108,7 +108,7 @@ pub(crate) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
             let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
             let is_memory = matches!(data.imm, Imm::Mem(_)) || data.op == Opcode::Lookup;
             match data.args.first() {
-                Some(&a) if is_memory && of_lanes && !even[a.index()] => return 2,
+                Some(&a) if is_memory && of_lanes && !even[a.index()] => return NARROW,
                 _ if is_memory => {
                     accesses += usize::from(of_lanes);
                     in_loops += usize::from(of_lanes && looping);
@@ -121,7 +121,7 @@ pub(crate) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
         }
     }
     if loops && in_loops == 0 {
-        return 2;
+        return NARROW;
     }
     match most_live(func, &succs, &[]) {
         live if live <= MOST_OF_EIGHT
@@ -131,7 +131,7 @@ pub(crate) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
             8
         }
         live if live <= MOST_OF_FOUR && insts <= LONGEST_OF_FOUR => 4,
-        _ => 2,
+        _ => NARROW,
     }
 }
 
