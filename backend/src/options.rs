@@ -187,6 +187,8 @@ pub struct Options {
     /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
     /// fails.
     pub most_stack_bytes: u32,
+    /// All lanes of the warp enter, whenever the code is called: [`crate::Context::active`] is not read. Not with `may_wait`.
+    pub all_enter: bool,
     /// The region may wait for others. After each chunk, its code checks whether another call has taken over the
     /// remaining chunks ([`crate::Context::split`]).
     pub may_wait: bool,
@@ -225,6 +227,7 @@ impl Options {
             translated: false,
             local_bytes: 0,
             most_stack_bytes: crate::code::MOST_STACK_BYTES,
+            all_enter: false,
             may_wait: false,
             count: false,
             pcs: false,

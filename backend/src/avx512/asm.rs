@@ -1,7 +1,6 @@
 //! Writing machine instructions: values are virtual registers in SSA, so each method gives a new one.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt};
 use iced_x86::{Code, EncodingKind};
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 

@@ -49,8 +49,8 @@ impl Lower<'_> {
         if self.lanes() >= self.f.lanes as usize {
             self.a.store_imm32(self.ctx(at::CHUNK_LANE), 0);
         }
-        let all = self.a.load64g(self.ctx(at::ACTIVE));
-        self.chunks(Some(all), None)
+        let all = (!self.options.all_enter).then(|| self.a.load64g(self.ctx(at::ACTIVE)));
+        self.chunks(all, None)
     }
 
     /// A piece of a kernel for rows of blocks.

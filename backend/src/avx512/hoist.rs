@@ -4,8 +4,7 @@
 //! blocks), and it makes values (bases, bounds, splats, masks) wherever they are needed. For the same reason scalars are computed more
 //! than once: all but the first are left out.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use iced_x86::Code;
 use regalloc2::{Operand, OperandKind, RegClass, VReg};
 use warpjit_ir::graph::{

@@ -10,10 +10,10 @@
 //!
 //! An index has 32 bits, so that elements lie in the address space or in its guards as soon as the first does.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use iced_x86::Code;
 use regalloc2::Block as HostBlock;
 use warpjit_ir::{Block, Inst, InstData, MemAccess, Opcode, Space, Terminator, Value};

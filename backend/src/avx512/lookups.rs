@@ -4,8 +4,7 @@
 //! mostly look up two words at the same index; these come from one table, made for that behind the code, of both words
 //! side by side: sixteen loads for two vectors.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use iced_x86::Code;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Value, WordTable};
 

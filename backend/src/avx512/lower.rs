@@ -1,8 +1,8 @@
 //! Values of a chunk, and the operations by topic.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
@@ -217,7 +217,7 @@ impl Carried<'_> {
 
 /// Lowers a region.
 pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lowered, Error> {
-    let mut lower = Lower::new(f, options, env, Carried::new(), false);
+    let mut lower = Lower::new(f, options, env, Carried::new(), options.all_enter);
     lower.function()?;
     Ok(lower.into_carried().finish())
 }

@@ -16,10 +16,10 @@
 //! Lanes where no result matters ([`crate::demanded_lanes`]) are not looked at. The quick version is executed in any case, so what does not
 //! depend on a sum is taken from it; the others repeat what they need, which is cheaper than to keep it for them.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use iced_x86::Code;
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Space, Value};

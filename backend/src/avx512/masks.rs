@@ -117,7 +117,9 @@ impl Lower<'_> {
 
     /// Whether all lanes of the chunk have entered, wherever the current block runs.
     pub fn all_enter(&self) -> bool {
-        self.in_row.as_ref().is_some_and(|row| row.row.whole) || self.all_entered[self.blocks.current.index()]
+        self.options.all_enter
+            || self.in_row.as_ref().is_some_and(|row| row.row.whole)
+            || self.all_entered[self.blocks.current.index()]
     }
 
     /// Whether a guard holds for all lanes of the chunk, whatever they hold.

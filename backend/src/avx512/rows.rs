@@ -1,10 +1,10 @@
 //! Stretches of a block whose accesses to shared memory are tested all at once: behind the test the code comes twice, without tests
 //! where all is inside, and with every access done lane by lane where it is not.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashSet};
 use regalloc2::RegClass;
 use warpjit_ir::{Block, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
 

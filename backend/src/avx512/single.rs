@@ -1,8 +1,7 @@
 //! Single lanes of a chunk: which there are, and what they hold. Loops whose last lanes go on one after another are made of these
 //! (`warpjit_ir::passes::lane_loops`).
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::analysis::Cfg;

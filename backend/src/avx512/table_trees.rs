@@ -3,8 +3,7 @@
 //! Where sixteen words are loaded one by one, each of several vectors of them would be assembled by itself only to be combined with the
 //! others. Loads with an operation do that in general registers, and one vector is assembled (docs/performance.md has figures).
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use iced_x86::Code;
 use warpjit_ir::analysis::Uses;
 use warpjit_ir::function::ValueDef;

@@ -70,7 +70,7 @@ impl<'a> Lower<'a, '_> {
             self.e.store(zero, self.context, at::COND);
         }
         self.preload();
-        self.chunks(false, Some(done))
+        self.chunks(self.options.all_enter, Some(done))
     }
 
     /// The exits that the link's code takes: number, whether threads may end there, whether it has a condition.

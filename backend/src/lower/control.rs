@@ -31,7 +31,7 @@ impl Lower<'_, '_> {
         self.e.store(zero, self.context, at::EXITED);
         self.e.store(zero, self.context, at::COND);
         self.preload();
-        self.chunks(false, None)
+        self.chunks(self.options.all_enter, None)
     }
 
     /// The region for each chunk with an active lane, `whole` where all lanes are; then back, or to where a warp of a row is done.
@@ -42,6 +42,7 @@ impl Lower<'_, '_> {
         let exit = self.e.param(next, I64);
         let last_exit = self.e.param(done, I64);
         (self.exit_so_far, self.next_chunk) = (so_far, next);
+        self.all_enter = whole;
         if self.asks_once() {
             // Lanes that were split off a call that waits go on with its answers: lane 0 is not among them.
             let active = self.e.load(I64, self.context, at::ACTIVE);
@@ -353,7 +354,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 (true, _) => self.frame,
                 // Where all lanes must be as said.
                 (false, Form::Affine { packed: true, .. }) => self.frame_base(ty.scalar),
-                (false, _) if self.options.single => self.frame_base(ty.scalar),
+                (false, _) if self.options.single || self.all_enter => self.frame_base(ty.scalar),
                 // Only the active lanes need to agree.
                 (false, _) => {
                     let place = self.frame_base(ty.scalar);
@@ -368,7 +369,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             } else {
                 self.e.load(element(ty.scalar), base, offset)
             };
-            if let Form::Affine { stride, packed: false } = self.forms.of(r) {
+            if let (Form::Affine { stride, packed: false }, false) = (self.forms.of(r), self.all_enter) {
                 let stride = self.e.imm(I32, u64::from(stride as u32));
                 let steps = self.e.imul(self.first_active, stride);
                 s = self.e.isub(s, steps);
@@ -420,7 +421,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             return self.slot_set_single(x, ty.scalar, offset, guard);
         }
         // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.
-        let is_free = self.of_row.as_ref().is_some_and(|row| !row.row.keeps_lanes)
+        let is_free = (self.all_enter || self.of_row.as_ref().is_some_and(|row| !row.row.keeps_lanes))
             && guard.is_none_or(|m| self.is_active_mask(m));
         let ones = is_free || guard.is_some_and(|m| self.f.as_const(m) == Some(1));
         let parts = self.parts(x)?;

@@ -14,9 +14,9 @@
 //! since a block runs on one thread. The bounds of those whose addresses are known before are tested at the start, and where they do not
 //! hold the exact version runs at once.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use foldhash::{HashMap, HashSet, HashSetExt};
 use warpjit_ir::{Block, Imm, InstData, Opcode, Space, Value};
 
 use super::{Kept, Known, Lower, Parts, arg};

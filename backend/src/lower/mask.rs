@@ -165,7 +165,8 @@ impl Lower<'_, '_> {
 
     /// A bit for each lane of the chunk where the mask value holds; without one, where the chunk's entry mask does.
     pub(super) fn guard_bits(&mut self, guard: Option<Value>) -> Result<V, Error> {
-        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.bits) };
+        let of_some = |&g: &Value| !self.is_active_mask(g) && self.f.as_const(g) != Some(1);
+        let Some(guard) = guard.filter(of_some) else { return Ok(self.bits) };
         if let Some(&bits) = self.known.mask_bits.get(&guard) {
             return Ok(bits);
         }

@@ -22,12 +22,12 @@ mod rows;
 mod translate;
 mod wide;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use cranelift_codegen::ir::{AbiParam, Signature, SourceLoc, StackSlotData, StackSlotKind};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
@@ -215,6 +215,8 @@ pub(crate) struct Lower<'a, 'b> {
     /// The lowest of them, i32.
     first_active: V,
     active: Parts,
+    /// Whether all lanes of the chunk are.
+    all_enter: bool,
     next_chunk: HostBlock,
     /// The exit of the chunks before this one.
     exit_so_far: V,
@@ -361,6 +363,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             bits: none,
             first_active: none,
             active: Rc::new([]),
+            all_enter: false,
             next_chunk: HostBlock::from_u32(0),
             exit_so_far: none,
             sigs,

@@ -4,7 +4,7 @@
 mod begun;
 mod terminator;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::abi::Builtin;
 use crate::device::DeviceSite;
@@ -14,6 +14,7 @@ use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::pure::{PureFn, Special};
 use crate::types::Type;
 use crate::word_table::WordTable;
+use foldhash::{HashSet, HashSetExt};
 
 pub use begun::Begun;
 pub use terminator::{BarrierSpec, BlockCall, GuestFault, LeaveKind, PushKind, Terminator};
@@ -97,6 +98,13 @@ pub struct InstData {
 }
 
 impl InstData {
+    /// Becomes a copy of `other`, and keeps its own storage for operands.
+    pub(crate) fn copy_from(&mut self, other: &InstData) {
+        self.args.clone_from(&other.args);
+        (self.op, self.result, self.pc) = (other.op, other.result, other.pc);
+        self.imm.clone_from(&other.imm);
+    }
+
     /// If this calls a pure function that a code generator may implement itself: which.
     #[inline]
     pub fn special(&self) -> Option<Special> {

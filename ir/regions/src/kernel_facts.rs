@@ -1,10 +1,10 @@
 //! What is known of a kernel before its regions are explored ([`KernelFacts`]), and how they will run ([`Run`]).
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::split::Order;
 use super::uniform::Uniformity;
+use foldhash::HashMap;
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::exit::terminator_cond;
 use warpjit_ir_core::function::{Function, PushKind, Terminator};

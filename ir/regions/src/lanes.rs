@@ -1,8 +1,7 @@
 //! The slot reads and writes of a block, for liveness, with the lanes they concern: only those in the guest's lane mask
 //! ([`Function::lane_mask`]), or all.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm};
 use warpjit_ir_core::opcodes::Opcode;

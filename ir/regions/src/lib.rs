@@ -354,6 +354,11 @@ impl Kernel {
         self.whole
     }
 
+    /// Whether the lanes of a warp never part ([`wave`]): all that are active at its start are, until it ends.
+    pub fn is_wave(&self) -> bool {
+        self.wave
+    }
+
     /// If regions count lanes: the slot with each lane's sum, and the slot with the number of instructions
     /// ([`lane_counts`]).
     pub fn lane_slots(&self) -> Option<[Slot; 2]> {

@@ -1,7 +1,6 @@
 //! The graph of a lane region ([`Plan`]): what exploring finds ([`super::explore`]), and what becomes a function ([`super::promote`]).
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::exit::ExitKind;
 use warpjit_ir_core::function::{Function, GuestFault};

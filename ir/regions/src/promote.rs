@@ -3,12 +3,11 @@
 //! The result is in SPMD form without a stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the slots; block
 //! n + 1 is node n of the plan. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
 
-use std::collections::HashMap;
-
 use super::liveness::{SlotLiveness, SlotSet};
 use super::plan::{NodeTerm, Plan};
 use super::split::looks_at_quad;
 use super::wave::is_wave;
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::exit::ExitKind;

@@ -5,9 +5,9 @@
 //! effort for regions at different entries is added up. Once it exceeds an allowance, which grows with the kernel, the regions of
 //! further entries are made smaller, in the end single blocks. Regions at the same entry always have the same size.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::Function;
 

@@ -9,8 +9,8 @@
 //! or if the order of all atomics makes no difference.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::function::{Begun, Function, Imm, SlotInit, Terminator};

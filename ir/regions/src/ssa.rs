@@ -1,8 +1,8 @@
 //! SSA construction while code is emitted (Braun et al., "Simple and Efficient Construction of SSA Form", 2013).
 
-use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{Function, Imm, Terminator, ValueDef};
 use warpjit_ir_core::opcodes::Opcode;

@@ -1,8 +1,7 @@
 //! Bounds the number of instructions that a warp can execute, if the kernel has no cycles. If the bound is within `max_steps`, a
 //! launch needs no step counting.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::{Function, LeaveKind, PushKind, Terminator};
 use warpjit_ir_core::graph;

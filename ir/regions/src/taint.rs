@@ -3,9 +3,8 @@
 //! It is more precise than plain data flow about masks: one that is narrowed by a condition and then widened again to what it was
 //! does not depend on the condition. Compilers do that around every `if`.
 
-use std::collections::{HashMap, HashSet};
-
 use super::plan::Plan;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, InstData};
 use warpjit_ir_core::graph::Loop;

@@ -5,10 +5,9 @@
 //! warp returns to the scheduler after each iteration. Other loops that may wait stay in a region that is marked
 //! ([`super::Region::may_wait`]); the runtime can suspend its code in the middle of a loop.
 
-use std::collections::{HashMap, HashSet};
-
 use super::plan::{NodeTerm, Plan};
 use super::taint::{self, Noted};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, InstData};
 use warpjit_ir_core::graph::{self, Loop};

@@ -5,9 +5,10 @@
 //! needs no such cut. (What a device answers is kept for the other chunks by `warpjit_backend::ScalarAnswers`.) A scalar store must happen exactly once, after everything before it and before everything after it, so the
 //! interpreter executes it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::eval::eval_scalar;
 use warpjit_ir_core::function::{Function, Imm, Terminator};

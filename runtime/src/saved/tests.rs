@@ -88,14 +88,19 @@ block4 at 0x40 insts 8:
 ";
 
 fn program() -> Program {
-    let text = format!("function @test spmd lanes 32 {{\n{BODY}\n}}\n");
+    program_of(BODY, false)
+}
+
+/// A program of that code. `full_warps`: all lanes of a warp are active, also those without threads.
+fn program_of(body: &str, full_warps: bool) -> Program {
+    let text = format!("function @test spmd lanes 32 {{\n{body}\n}}\n");
     let function = warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let size = SegmentSize::PerWarp(64);
     let segment = Segment { name: "scratch", address: 0x2_0000, size, writable: true, contents: Vec::new() };
     let field = HeaderField { space: Space::Shared, offset: 2, bytes: 2, value: Builtin::Ctaid(0) };
     let abi = warpjit_ir::KernelAbi {
         warp_lanes: 32,
-        full_warps: false,
+        full_warps,
         header: vec![field],
         params: ParamSpace { space: Space::Shared, offset: 16, max_bytes: 16, pointer_bytes: 4 },
         segments: vec![segment],
@@ -300,4 +305,50 @@ fn a_state_without_memory_restores_none() {
     let program = program();
     let error = saved(&program, 20).restore_memory(&memory()).expect_err("it has none").to_string();
     assert_eq!(error, "saved launch: it has no guest memory");
+}
+
+/// A wave: scalars decide its branches, so its lanes never part.
+const WAVE: &str = "
+    slot s0: ui32 turn
+    slot s1: i32 tid = tid.x
+block0 at 0x0 insts 2:
+    v0: ui32 = slot.get s0
+    v1: ui32 = const 1
+    v2: ui32 = iadd v0, v1
+    slot.set s0, v2
+    v3: ui32 = const 50
+    v4: ui1 = icmp ult v2, v3
+    branch v4, block1, block2
+block1 at 0x10 insts 1:
+    barrier 0 arrive wait -> block0
+block2 at 0x20 insts 2:
+    v5: i32 = slot.get s1
+    v6: i32 = const 2
+    v7: i32 = ishl v5, v6
+    v8: ui32 = slot.get s0
+    v9: i32 = splat v8
+    store.u32 global0[v7 + 0x10000], v9 align 4
+    leave.exit -> block2
+";
+
+/// Code for waves does not look which lanes are active.
+#[test]
+fn a_wave_has_all_its_lanes_or_has_ended() {
+    let program = program_of(WAVE, true);
+    let right = saved(&program, 20);
+    let running = right.state.blocks.iter().position(|block| !block.warps[0].state.ended);
+    let block = running.expect("a block that runs");
+    for (active, ended) in [(1, false), (0x7fff_ffff, false), (u64::from(u32::MAX), false), (0, true)] {
+        let mut saved = SavedLaunch { of: right.of.clone(), state: right.state.clone(), memory: None };
+        let state = &mut saved.state.blocks[block].warps[0].state;
+        (state.active, state.ended) = (active, ended);
+        for tier in [Tier::Interp, Tier::Jit] {
+            let result = engine(tier).resume(&program, &memory(), &launch(), &saved);
+            let is_whole = ended || active == u64::from(u32::MAX);
+            match result {
+                Err(Error::State(_)) => assert!(!is_whole, "{active:#x}"),
+                result => assert!(is_whole && result.is_ok(), "{active:#x}"),
+            }
+        }
+    }
 }

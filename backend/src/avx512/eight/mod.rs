@@ -8,8 +8,7 @@
 mod compute;
 mod memory;
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use iced_x86::Code;
 use regalloc2::RegClass;
 use warpjit_ir::types::Scalar;

@@ -90,9 +90,14 @@ impl KnownBits {
         let mut known = KnownBits { bits: unknown.clone() };
         // Optimistic: a parameter has no value until an argument reaches it.
         let mut reached: Vec<bool> = vec![false; func.values.len()];
+        // By block: whether this round has been there. What it finds for other blocks, they see in the same round.
+        let mut passed = vec![false; func.blocks.len()];
+        let mut gave_up = false;
         for round in 0.. {
             let mut changed = false;
+            passed.fill(false);
             for &block in order {
+                passed[block.index()] = true;
                 let data = func.block(block);
                 for &inst in &data.insts {
                     if let Some(result) = func.inst(inst).result {
@@ -101,11 +106,12 @@ impl KnownBits {
                 }
                 let Some(term) = &data.term else { continue };
                 for call in term.calls() {
+                    let goes_back = passed[call.block.index()];
                     for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
                         let (p, from) = (param.index(), known.get(arg));
                         if !std::mem::replace(&mut reached[p], true) {
                             known.bits[p] = from;
-                            changed = true;
+                            changed |= goes_back;
                             continue;
                         }
                         let before = known.bits[p];
@@ -116,11 +122,12 @@ impl KnownBits {
                         if round >= ROUNDS {
                             // Known bits are lost one by one at worst, but a bound can grow by one in each round.
                             joined.max = !joined.zeros;
+                            gave_up = true;
                         }
                         if round >= 2 * ROUNDS {
                             joined = unknown[p];
                         }
-                        changed |= joined != before;
+                        changed |= goes_back && joined != before;
                         known.bits[p] = joined;
                     }
                 }
@@ -129,8 +136,9 @@ impl KnownBits {
                 break;
             }
         }
-        // Widening lost too much. What the arguments have now also holds for the parameters.
-        for _ in 0..2 {
+        // Giving up lost too much. What the arguments have now also holds for the parameters.
+        if gave_up {
+            known.narrow(func, order);
             known.narrow(func, order);
         }
         known

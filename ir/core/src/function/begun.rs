@@ -1,7 +1,6 @@
 //! Which of a block's guest instructions have begun: [`Begun`]. Guest instructions and IR operations need not be in the same order.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 /// Counts how many of a block's guest instructions have begun, operation by operation. Takes time in proportion to the
 /// operations, in whatever order their instructions are.
 pub struct Begun<'a> {

@@ -4,14 +4,13 @@
 //! of a slot that the function never writes counts as pure. Other slots are read anew in each block and after each
 //! write. In SPMD form `active` and `any` are only equal within one block.
 
-use std::collections::HashMap;
-
 use super::rewrite::{Aliases, values_cross_blocks, written_slots};
 use crate::analysis::{Cfg, Dominators};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Form, Function, Imm, InstData};
 use crate::opcodes::{FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::types::Type;
+use foldhash::{HashMap, HashMapExt};
 
 /// An operation with its operands in a canonical order.
 #[derive(Clone, PartialEq, Eq, Hash)]

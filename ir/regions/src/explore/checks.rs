@@ -1,12 +1,11 @@
 //! What must hold of a region as a whole: loops, ordered accesses, votes, quads. What does not hold adds a stop, and the region is
 //! explored again.
 
-use std::collections::HashSet;
-
 use super::{Explorer, Failure};
 use crate::plan::{Node, NodeTerm, Plan};
 use crate::split::{OrderedAccesses, looks_at_quad};
 use crate::waiting::{Waiting, Waits};
+use foldhash::{HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Block, Slot};
 use warpjit_ir_core::exit::ExitKind;
 use warpjit_ir_core::function::{Function, Imm, Terminator};

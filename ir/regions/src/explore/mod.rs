@@ -17,13 +17,14 @@
 
 mod checks;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::kernel_facts::{KernelFacts, Run};
 use super::plan::{Node, NodeTerm, Plan};
 use super::sizes::Size;
 use super::split::OrderedAccesses;
 use super::wave_memory::is_wave_store;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir_core::entities::Block;
 pub use warpjit_ir_core::exit::ExitKind;
 use warpjit_ir_core::function::{Function, Imm, InstData, LeaveKind, PushKind, Terminator};

@@ -9,10 +9,9 @@ mod layout;
 mod order;
 mod values;
 
-use std::collections::HashMap;
-
 use super::promote::FAULT_EXIT;
 use super::ssa::SsaBuilder;
+use foldhash::{HashMap, HashMapExt};
 use order::{Item, order_level};
 use values::CrossUse;
 use warpjit_ir_core::builder::Builder;

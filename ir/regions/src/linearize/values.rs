@@ -1,8 +1,7 @@
 //! Values that are used in other blocks than their own, and those of loops, which lanes keep that have left the loop.
 
-use std::collections::HashMap;
-
 use super::{Linearizer, Var};
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::Value;
 use warpjit_ir_core::function::ValueDef;
 use warpjit_ir_core::types::Type;

@@ -9,8 +9,7 @@
 //! In mask form an `fcanon` can also move out of a loop. If a value used after the loop is made only from `fcanon`s, integers and
 //! constants, it is made canonical after the loop, and nothing in the loop sees its bits any more.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators, Loops};
 use warpjit_ir_core::entities::{Block, Inst, Value};
 use warpjit_ir_core::function::{Form, Function, Imm, InstData, ValueDef};

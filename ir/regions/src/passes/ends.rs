@@ -4,8 +4,7 @@
 //! masks equal the originals, on the other they are empty. So no mask has to collect the lanes that leave by this condition
 //! either.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator};

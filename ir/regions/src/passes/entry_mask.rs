@@ -4,8 +4,7 @@
 //! truth value, so one branch at the start tells it for all that follows: in the first version nearly all selections by
 //! EXEC are gone, in the second nearly everything is. A chunk of several lanes takes the second version if none of them has the mask.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet};
 use warpjit_ir_core::analysis::Cfg;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator};
@@ -106,7 +105,7 @@ fn entry_mask(func: &Function, is_it: impl Fn(Option<Slot>) -> bool) -> Option<V
 /// The instructions of the entry block that a value is made of, and the others. `None` if they cannot come first.
 fn part(func: &Function, value: Value) -> Option<(Vec<Inst>, Vec<Inst>)> {
     let insts = &func.block(func.entry).insts;
-    let mut needed = HashSet::from([value]);
+    let mut needed = HashSet::from_iter([value]);
     let mut is_needed = vec![false; insts.len()];
     for (n, &inst) in insts.iter().enumerate().rev() {
         let data = func.inst(inst);

@@ -4,8 +4,7 @@
 //! A block begins and ends in the first one. Goes out: the same instructions in another order. What has an effect, and what reads memory or
 //! slots, keeps its order. It depends on the host which operations care, so the pass is in no list.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Inst, Value};
 use warpjit_ir_core::function::{Function, InstData};
 

@@ -19,8 +19,7 @@
 //! - each value used after it is the value that a lane had when it left: one that becomes a parameter of the next iteration, and
 //!   equals that parameter where `m` does not hold.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, InstData, Terminator};
@@ -427,7 +426,7 @@ pub fn sink_casts(func: &mut Function) -> bool {
 
 /// What the block's values are in lanes where `inside` does not hold.
 fn outside_of(func: &Function, head: Block, inside: Value) -> HashMap<Value, Outside> {
-    let mut known: HashMap<Value, Outside> = HashMap::from([(inside, Outside::Truth(false))]);
+    let mut known: HashMap<Value, Outside> = HashMap::from_iter([(inside, Outside::Truth(false))]);
     for &inst in &func.block(head).insts {
         let data = func.inst(inst);
         let Some(result) = data.result else { continue };

@@ -4,8 +4,7 @@
 //! follows truth values along branches and around loops and replaces each known one by a constant. Later passes remove what
 //! depended on it, such as most of the guest's computation of EXEC.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, InstData, Terminator};

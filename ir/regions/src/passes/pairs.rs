@@ -5,8 +5,7 @@
 //! predecessor joins its arguments, and the block takes the parameter apart. `fold` then removes the joins and splits that cancel
 //! out.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{Form, Function, Imm, InstData, ValueDef};
 use warpjit_ir_core::opcodes::Opcode;

@@ -4,9 +4,8 @@
 //! equal, and `left` is dead unless something else reads it. In the same way, a conjunct of the removed mask that all of `exec`
 //! satisfies is dropped.
 
-use std::collections::HashMap;
-
 use crate::masks::Masks;
+use foldhash::HashMap;
 use warpjit_ir_core::analysis::Uses;
 use warpjit_ir_core::entities::{Inst, Value};
 use warpjit_ir_core::function::{Form, Function, Imm, InstData};

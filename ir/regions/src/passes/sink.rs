@@ -4,8 +4,7 @@
 //! Example: a region that counts steps for `max_steps` may exit at the head of a loop, and there stores every register that the
 //! loop reads anywhere, even those of intermediate results.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators, Loops};
 use warpjit_ir_core::entities::{Block, Inst, Value};
 use warpjit_ir_core::function::{Form, Function, Terminator};

@@ -5,8 +5,7 @@
 //! blocks that the target of a `br_any` dominates, if the branch is not in a loop and at least two accesses to global memory
 //! under a mask gain from it.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, InstData, Terminator};

@@ -17,10 +17,11 @@ mod fact;
 mod unseen;
 mod ways;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use self::ways::{Ways, state_at_vote, uniform_numbers};
 use super::liveness::SlotLiveness;
+use foldhash::HashMap;
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Terminator, ValueDef};
 use warpjit_ir_core::graph;

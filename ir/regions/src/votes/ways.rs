@@ -1,10 +1,11 @@
 //! Finds the slots that the paths after a vote change in a lane outside the vote's mask.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Change;
 use super::fact::Fact;
 use crate::liveness::SlotLiveness;
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, Terminator};
 use warpjit_ir_core::meter::{Meter, Stopped};

@@ -15,7 +15,7 @@ use warpjit_backend::{self as backend, Link, LinkWay, Options, Passage, Shape, S
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Terminator};
 
 use super::{Assumption, Compiled, Cut, Jit, lock, written_slots};
@@ -342,10 +342,13 @@ impl Jit {
         if !self.locate_memory(&mut region) {
             return Ok(None);
         }
-        self.generator.optimize(&mut region, meter)?;
-        self.generator.specialize(&mut region, false);
         let groups = self.kernel.func.lanes.div_ceil(4) as u8;
         let options = self.options_of(&region, groups);
+        if options.all_enter {
+            full::all_enter(&mut region.mask);
+        }
+        self.generator.optimize(&mut region, meter)?;
+        self.generator.specialize(&mut region, options.all_enter);
         Ok(Some((region, options)))
     }
 

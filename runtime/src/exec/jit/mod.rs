@@ -31,7 +31,7 @@ use warpjit_ir::meter::Spent;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, skip_empty};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, full, one_lane, skip_empty};
 use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
@@ -439,15 +439,18 @@ impl Jit {
         if !self.locate_memory(&mut region) {
             return Ok(None);
         }
+        let mut options = self.options_of(&region, groups);
+        if options.all_enter {
+            full::all_enter(&mut region.mask);
+        }
         self.generator.optimize(&mut region, meter)?;
         if self.generator.joins_regions() && !self.is_single() && chunk_lanes < self.kernel.func.lanes {
             skip_empty(&mut region.mask, meter)?;
         }
-        self.generator.specialize(&mut region, false);
+        self.generator.specialize(&mut region, options.all_enter);
         if self.is_single() {
             one_lane(&mut region.mask, meter)?;
         }
-        let mut options = self.options_of(&region, groups);
         options.single = self.is_single();
         for a in assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);
@@ -461,6 +464,8 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
         options.may_wait = region.may_wait;
+        // Calls of regions that wait are split by lanes.
+        options.all_enter = self.facts.full_warps && self.kernel.is_wave() && !region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();

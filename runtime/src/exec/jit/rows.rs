@@ -35,6 +35,8 @@ pub struct RowFacts {
     fixed: Vec<Range<u64>>,
     /// Bytes of local memory of each lane.
     pub local_bytes: u32,
+    /// Whether all lanes of a warp are active at its start ([`KernelAbi::full_warps`]).
+    pub full_warps: bool,
 }
 
 impl RowFacts {
@@ -49,7 +51,7 @@ impl RowFacts {
             let bytes = field.bytes.min(4);
             Some(RowField { offset: field.offset, bytes, linear })
         });
-        RowFacts { fields: fields.collect(), fixed: abi.read_only(), local_bytes }
+        RowFacts { fields: fields.collect(), fixed: abi.read_only(), local_bytes, full_warps: abi.full_warps }
     }
 
     /// Ranges of global memory that nothing stores to while a launch runs.
@@ -63,7 +65,7 @@ impl Hash for RowFacts {
         self.fields.len().hash(state);
         self.fields.iter().for_each(|f| (f.offset, f.bytes, f.linear).hash(state));
         self.fixed.hash(state);
-        self.local_bytes.hash(state);
+        (self.local_bytes, self.full_warps).hash(state);
     }
 }
 

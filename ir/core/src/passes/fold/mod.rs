@@ -42,7 +42,17 @@ fn sweep(func: &mut Function) -> bool {
     let uses = Uses::by(func, dce::needed(func));
     let aliases = Aliases::new(func);
     let looks = func.insts.iter().any(|inst| inst.op == Opcode::QuadLane);
-    let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false, looks };
+    let mut folder = Folder {
+        func,
+        known,
+        uses,
+        aliases,
+        made: Vec::new(),
+        pc: 0,
+        changed: false,
+        looks,
+        looked_at: None,
+    };
     for &block in &cfg.rpo {
         let insts = std::mem::take(&mut folder.func.block_mut(block).insts);
         let mut kept = Vec::with_capacity(insts.len());
@@ -101,6 +111,8 @@ struct Folder<'a> {
     changed: bool,
     /// Whether lanes look at others of their quad.
     looks: bool,
+    /// A copy of the instruction that rules are tried on. It stays here for the next one's operands.
+    looked_at: Option<InstData>,
 }
 
 impl Folder<'_> {
@@ -135,16 +147,19 @@ impl Folder<'_> {
         for arg in &mut self.func.inst_mut(inst).args {
             *arg = self.aliases.get(*arg);
         }
+        let mut stays = true;
+        let mut copy = self.looked_at.take().unwrap_or_else(|| self.func.inst(inst).clone());
         for _ in 0..STEPS {
-            let data = self.func.inst(inst).clone();
-            let Some(act) = self.step(&data) else { break };
+            copy.copy_from(self.func.inst(inst));
+            let data = &copy;
+            let Some(act) = self.step(data) else { break };
             self.changed = true;
             match act {
-                Act::Gone => return false,
+                Act::Gone => stays = false,
                 Act::Is(value) => {
                     if let Some(result) = data.result {
                         self.aliases.set(result, value);
-                        return false;
+                        stays = false;
                     }
                 }
                 Act::Const(bits) => {
@@ -163,8 +178,12 @@ impl Folder<'_> {
                     }
                 }
             }
+            if !stays {
+                break;
+            }
         }
-        true
+        self.looked_at = Some(copy);
+        stays
     }
 
     fn rewrite(&mut self, inst: Inst, op: Opcode, args: Vec<Value>, imm: Imm) {

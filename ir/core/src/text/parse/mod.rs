@@ -4,8 +4,6 @@ mod function;
 mod inst;
 mod terminator;
 
-use std::collections::HashMap;
-
 use super::lexer::{Spanned, Token, lex};
 use super::{LEAVE_KINDS, PUSH_KINDS};
 use crate::abi::Builtin;
@@ -19,6 +17,7 @@ use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Sig, Space};
 use crate::pure::PureFn;
 use crate::types::{Scalar, Type};
 use crate::word_table::WordTable;
+use foldhash::{HashMap, HashMapExt};
 
 /// Most values, blocks and slots of a parsed function. Numbers may have gaps, so that a short text could
 /// otherwise ask for any amount of memory.

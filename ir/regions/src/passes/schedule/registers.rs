@@ -1,9 +1,8 @@
 //! Counts the spills and reloads of vectors that an order of a block's instructions needs.
 
-use std::collections::HashMap;
-
 use super::host::HostModel;
 use super::{keeps_register, register_of};
+use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Inst, Value};
 use warpjit_ir_core::function::Function;
 use warpjit_ir_core::opcodes::Opcode;
