@@ -2,10 +2,9 @@
 
 mod word;
 
-use super::dialect::Fermi;
 use super::field::{Field, Number};
 use super::operand::{Mods, Operand, PredSrc, RegWidth, Select, Src, TRUE_PRED};
-use super::table::table;
+use super::table::{Fermi, table};
 use super::words::CONDITIONS;
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
 use crate::envydis::{self, DecodeError, Signs, Type, code, lane_mask};

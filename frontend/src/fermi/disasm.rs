@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::dialect::Fermi;
 use super::field::{self, Field, Number};
 use super::operand::{Operand, RegWidth, TRUE_PRED, ZERO_REG};
+use super::table::Fermi;
 use super::{Chip, Inst};
 use crate::envydis;
 

@@ -1,8 +1,7 @@
 //! Decodes instruction words to [`Inst`].
 
-use super::dialect::Tesla;
 use super::operand::{AddOp, Mods, Operand, Src};
-use super::table::table;
+use super::table::{Tesla, table};
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
 use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
 
