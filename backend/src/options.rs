@@ -10,9 +10,9 @@ use crate::target::Target;
 /// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
 /// axis only.
 ///
-/// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
-/// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
-/// block that runs are in the context. It goes on as long as all warps take the same way, all threads of them; where they do not it
+/// A kernel comes as phases ([`Phase`]): regions that all warps of a block run, one warp after the other, before any of them goes
+/// on to the next phase. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
+/// block that runs are in the context. It goes on as long as all warps take the same exit, all threads of them; where they do not it
 /// returns [`crate::PARTED`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockRow {
@@ -38,7 +38,7 @@ pub struct BlockRow {
 
 /// A phase: a region that all warps of a block finish before any warp starts the next one.
 #[derive(Clone, Debug)]
-pub struct Piece<'a> {
+pub struct Phase<'a> {
     /// The region, in mask form.
     pub func: &'a Function,
     /// As [`Options::groups`].
@@ -53,7 +53,7 @@ pub struct Piece<'a> {
     /// Guest instructions that one run of it is counted as.
     pub insts: u32,
     /// For each exit: its successor.
-    pub ways: Vec<Way>,
+    pub successors: Vec<Successor>,
     /// Lane patterns that the code must check for each warp at the start of the phase; if a check fails, it returns
     /// [`crate::UNFIT`]. Only with [`BlockRow::whole`], and without [`SlotShape::apart`].
     pub checks: Vec<(Slot, SlotShape)>,
@@ -61,7 +61,7 @@ pub struct Piece<'a> {
 
 /// The successor of an exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Successor {
     /// All threads have ended.
     Ended,
     /// A phase.
@@ -75,13 +75,13 @@ pub enum Way {
     },
 }
 
-impl Way {
+impl Successor {
     /// The phases that it leads to.
-    pub fn pieces(self) -> impl Iterator<Item = usize> {
+    pub fn phases(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
-            Way::Ended => (None, None),
-            Way::Next(n) => (Some(n), None),
-            Way::Branch { taken, next } => (Some(taken), Some(next)),
+            Successor::Ended => (None, None),
+            Successor::Next(n) => (Some(n), None),
+            Successor::Branch { taken, next } => (Some(taken), Some(next)),
         };
         first.into_iter().chain(second)
     }
@@ -99,7 +99,7 @@ pub struct Link<'a> {
     /// Guest instructions that one run of it is counted as ([`crate::Context::chain_left`]).
     pub insts: u32,
     /// For each exit: where it leads.
-    pub ways: Vec<LinkWay>,
+    pub exits: Vec<LinkExit>,
     /// Added to the numbers of its guest faults.
     pub first_fault: u32,
     /// What its code assumes of a warp's slots: [`Passage::checks`] come from these.
@@ -112,7 +112,7 @@ pub struct Link<'a> {
 
 /// Where an exit of a link leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkWay {
+pub struct LinkExit {
     /// What the code returns if it ends there. Less than [`warpjit_ir::regions::promote::FAULT_EXIT`].
     pub exit: u32,
     /// Where it goes on without a condition, or if the exit's condition is true in no lane; `None`: it ends.

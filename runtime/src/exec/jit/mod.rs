@@ -12,9 +12,9 @@ mod block_class;
 mod chain;
 mod compact_slots;
 mod compiled;
+mod cut_phases;
 mod listing;
 mod phases;
-mod pieces;
 mod rows;
 mod sample_block;
 #[cfg_attr(not(feature = "cache"), path = "not_stored.rs")]
@@ -49,7 +49,7 @@ pub use background::Ready;
 pub use chain::Chain;
 use chain::Chains;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
-use phases::Pieces;
+use phases::Phases;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
 use sample_block::BlockClasses;
 pub use sample_block::SampleBlock;
@@ -150,7 +150,7 @@ pub struct Jit {
     kinds: Mutex<BlockClasses>,
     /// Where the kernel's phases start, once asked for; and the phases themselves, until they are compiled.
     starts: OnceLock<Vec<Block>>,
-    found: Mutex<Option<Pieces>>,
+    found: Mutex<Option<Phases>>,
     facts: RowFacts,
     offsets: Vec<u32>,
     /// Regions joined, and how often warps have gone from one to the next.

@@ -14,7 +14,7 @@ use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, DeviceSite, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
 
 use super::assumptions::{Assumption, MOST_LANES, StartShapes};
-use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
+use super::rows::{MOST_ROW_VERSIONS, PhaseExits, RowNeeds};
 use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::bytes::{Reader, Writer};
@@ -375,16 +375,16 @@ impl Jit {
                     1 => Some(from.u32()?),
                     _ => return None,
                 },
-                pieces: from.list(|from| {
+                phases: from.list(|from| {
                     let at = self.block(from)?;
                     let (exits, faults) = (self.read_exits(from)?, self.read_faults(from)?);
                     let firsts =
                         from.list(|from| Some(self.firsts_of(self.slot(from)?, from.u32()? as i32)))?;
                     let next = from.list(|from| from.list(Reader::u32))?;
-                    Some(PieceExits { at, exits, faults, firsts, next })
+                    Some(PhaseExits { at, exits, faults, firsts, next })
                 })?,
             })
-            .filter(|row| !row.pieces.is_empty()),
+            .filter(|row| !row.phases.is_empty()),
             _ => return None,
         };
         // Every value that the code may return must be a known exit or fault.
@@ -394,9 +394,9 @@ impl Jit {
         let is_known = match &row {
             None => matches!(&returns[..], [returns] if knows(returns, &exits, &faults)),
             Some(row) => {
-                let pieces = || returns.iter().zip(&row.pieces);
-                returns.len() == row.pieces.len()
-                    && pieces().all(|(returns, piece)| knows(returns, &piece.exits, &piece.faults))
+                let phases = || returns.iter().zip(&row.phases);
+                returns.len() == row.phases.len()
+                    && phases().all(|(returns, phase)| knows(returns, &phase.exits, &phase.faults))
             }
         };
         if !is_known {
@@ -549,14 +549,14 @@ impl<'a> Stored<'a> {
             out.u8(row.copies_shared.into());
             out.u8(row.warps.is_some().into());
             row.warps.iter().for_each(|&warps| out.u32(warps));
-            out.list(row.pieces.iter(), |out, piece| {
-                out.u32(piece.at.0);
-                write_exits(out, &piece.exits, &piece.faults);
-                out.list(piece.firsts.iter(), |out, firsts| {
+            out.list(row.phases.iter(), |out, phase| {
+                out.u32(phase.at.0);
+                write_exits(out, &phase.exits, &phase.faults);
+                out.list(phase.firsts.iter(), |out, firsts| {
                     out.u32(firsts.slot.0);
                     out.u32(firsts.step as u32);
                 });
-                out.list(piece.next.iter(), |out, next| out.list(next.iter(), |out, &to| out.u32(to)));
+                out.list(phase.next.iter(), |out, next| out.list(next.iter(), |out, &to| out.u32(to)));
             });
         }
     }

@@ -137,11 +137,11 @@ fn what_code_names_must_be_there() {
             region.faults.iter_mut().map(|fault| fault.kind = GuestFault::Illegal).count() > 0
         }),
         ("code of no function", |region| std::mem::take(&mut region.returns).len() == 1),
-        ("a piece less", |region| region.row.as_mut().is_some_and(|row| row.pieces.pop().is_some())),
-        ("a fault of a piece less", |region| {
+        ("a phase less", |region| region.row.as_mut().is_some_and(|row| row.phases.pop().is_some())),
+        ("a fault of a phase less", |region| {
             let returned = region.returns[0].faults as usize;
             region.row.as_mut().is_some_and(|row| {
-                let faults = &mut row.pieces[0].faults;
+                let faults = &mut row.phases[0].faults;
                 returned == faults.len() && faults.pop().is_some()
             })
         }),
