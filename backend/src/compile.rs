@@ -46,7 +46,7 @@ pub fn compile_phases(phases: &[Phase<'_>], row: &BlockRow, options: &Options) -
     let wide = options.wide_vectors;
     let mut of_phases = Vec::with_capacity(phases.len());
     for phase in phases {
-        let mut own = Options { groups: phase.groups, count: false, ..options.clone() };
+        let mut own = Options { chunk_groups: phase.chunk_groups, count: false, ..options.clone() };
         own.slot_shapes.clone_from(&phase.slot_shapes);
         own.apart.clone_from(&phase.apart);
         check(phase.func, &own)?;
@@ -80,7 +80,7 @@ pub fn compile_phases(phases: &[Phase<'_>], row: &BlockRow, options: &Options) -
     let mut code = match wide {
         true => crate::avx512::compile_phases(phases, row, &of_phases, float_env(funcs))?,
         false => {
-            let vectors = funcs.zip(of_phases.iter().map(|own| u64::from(own.groups)));
+            let vectors = funcs.zip(of_phases.iter().map(|own| u64::from(own.chunk_groups)));
             let env = Denormals::choose(vectors, options.target.host.x86);
             with_cranelift(options, env.env(), |list, builder| {
                 lower::lower_phases(phases, row, &of_phases, env, list, builder)
@@ -124,7 +124,8 @@ pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode
             return Err(Error::Malformed("links that do not fit together".into()));
         }
     }
-    let vectors = |link: &Link<'_>| if link.options.single { 1 } else { u64::from(link.options.groups) };
+    let vectors =
+        |link: &Link<'_>| if link.options.single { 1 } else { u64::from(link.options.chunk_groups) };
     let env = Denormals::choose(links.iter().map(|link| (link.func, vectors(link))), options.target.host.x86);
     let mut code = with_cranelift(options, env.env(), |list, builder| {
         lower::lower_chain(links, options, env, list, builder)
@@ -135,7 +136,7 @@ pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode
 
 /// Compiles a region with Cranelift.
 fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
-    let vectors = if options.single { 1 } else { u64::from(options.groups) };
+    let vectors = if options.single { 1 } else { u64::from(options.chunk_groups) };
     let env = Denormals::choose(std::iter::once((func, vectors)), options.target.host.x86);
     with_cranelift(options, env.env(), |list, builder| lower::lower(func, options, env, list, builder))
 }
@@ -229,18 +230,18 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     if func.form != Form::Mask {
         return Err(Error::Malformed("not in mask form".into()));
     }
-    let groups = match options.wide_vectors {
-        true => matches!(options.groups, 4 | 8 | 16),
-        false => matches!(options.groups, 1 | 2 | 4 | 8 | 16),
-    } && u32::from(options.groups) * 4 <= func.lanes;
+    let fits = match options.wide_vectors {
+        true => matches!(options.chunk_groups, 4 | 8 | 16),
+        false => matches!(options.chunk_groups, 1 | 2 | 4 | 8 | 16),
+    } && u32::from(options.chunk_groups) * 4 <= func.lanes;
     if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
         return Err(Error::Host("no vectors of 512 bits".into()));
     }
     if options.eight_lanes && (!options.target.has_middle_vectors() || options.wide_vectors) {
         return Err(Error::Host("no vectors of 256 bits".into()));
     }
-    if !groups || !matches!(func.lanes, 16 | 32 | 64) {
-        return Err(Error::Groups { groups: options.groups, lanes: func.lanes });
+    if !fits || !matches!(func.lanes, 16 | 32 | 64) {
+        return Err(Error::Groups { groups: options.chunk_groups, lanes: func.lanes });
     }
     let blocks = func.blocks.len();
     for block in &func.blocks {

@@ -41,8 +41,8 @@ pub struct BlockRow {
 pub struct Phase<'a> {
     /// The region, in mask form.
     pub func: &'a Function,
-    /// As [`Options::groups`].
-    pub groups: u8,
+    /// As [`Options::chunk_groups`].
+    pub chunk_groups: u8,
     /// As [`Options::slot_shapes`].
     pub slot_shapes: Vec<Option<Shape>>,
     /// As [`Options::apart`].
@@ -164,14 +164,14 @@ pub struct RowField {
 pub struct Options {
     /// The host to compile for.
     pub target: Target,
-    /// Lanes of a chunk, in groups of four: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
-    pub groups: u8,
+    /// Size of a chunk in groups of four lanes: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
+    pub chunk_groups: u8,
     /// Chunks are single lanes, with all values in scalars. The region must be made for that
-    /// ([`warpjit_ir::passes::one_lane`]), and `groups` is 1.
+    /// ([`warpjit_ir::passes::one_lane`]), and `chunk_groups` is 1.
     pub single: bool,
     /// Use 512-bit vectors ([`Target::has_wide_vectors`]). Not with checked memory.
     pub wide_vectors: bool,
-    /// Use 256-bit vectors, eight lanes a chunk; `groups` counts for nothing. Only for functions that do nothing but compute, load (with
+    /// Use 256-bit vectors, eight lanes a chunk; `chunk_groups` counts for nothing. Only for functions that do nothing but compute, load (with
     /// `open_loads`) and set slots: others are [`crate::Error::Refused`]. Not with `wide_vectors`.
     pub eight_lanes: bool,
     /// Test global accesses against the page table instead of relying on signals.
@@ -212,11 +212,11 @@ impl Options {
         self.checked_memory && self.translated
     }
 
-    /// Chunks of two groups, unchecked memory, nothing known of slots.
+    /// Chunks of eight lanes, unchecked memory, nothing known of slots.
     pub fn new(target: Target) -> Options {
         Options {
             target,
-            groups: 2,
+            chunk_groups: 2,
             single: false,
             wide_vectors: false,
             eight_lanes: false,

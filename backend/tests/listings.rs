@@ -174,7 +174,7 @@ fn listing_of(
         return None;
     }
     let options = Options {
-        groups,
+        chunk_groups: groups,
         wide_vectors: wide,
         list: true,
         apart: apart.to_vec(),
@@ -410,7 +410,7 @@ fn phases_store_only_first_lanes_of_what_is_even() {
     let stores = |by_firsts: Vec<Slot>| {
         let phase = |number: usize, successor, by_firsts| Phase {
             func: &funcs[number],
-            groups: 8,
+            chunk_groups: 8,
             slot_shapes: vec![Some(Shape::Affine(4)); 2],
             apart: vec![Some(64); 2],
             by_firsts: vec![by_firsts],

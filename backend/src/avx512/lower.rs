@@ -263,7 +263,7 @@ impl<'a> Lower<'a> {
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
         let mut address_only = address_only(f, &forms, true, &[]);
-        let groups = usize::from(options.groups) / 4;
+        let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(
             f,

@@ -75,7 +75,7 @@ block2 at 0x10:
         let successor = |n: usize| if n + 1 < phases { Successor::Next(n + 1) } else { last };
         let phase = |n: usize| Phase {
             func: &func,
-            groups: 4,
+            chunk_groups: 4,
             slot_shapes: vec![Some(Shape::Affine(4))],
             apart: vec![Some(64)],
             by_firsts: Vec::new(),
@@ -87,7 +87,7 @@ block2 at 0x10:
         let options: Vec<Options> = phases
             .iter()
             .map(|p| Options {
-                groups: p.groups,
+                chunk_groups: p.chunk_groups,
                 list: true,
                 slot_shapes: p.slot_shapes.clone(),
                 apart: p.apart.clone(),

@@ -311,7 +311,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
         let fast_mads = !options.single
             && e.host.fma
-            && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
+            && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.chunk_groups)));
         let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
         let wanted = fast_mads.then(|| Rc::new(DemandedLanes::new(f, &order.blocks)));
         let none = V::from_u32(0);
@@ -319,7 +319,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             e,
             f,
             options,
-            groups: usize::from(options.groups),
+            groups: usize::from(options.chunk_groups),
             forms,
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],

@@ -312,7 +312,7 @@ impl Jit {
                 && let Some((region, options)) = self.whole_part(at, meter)?
             {
                 // Their vectors are many.
-                insts += insts_of(&region) * usize::from(options.groups.max(2) / 2);
+                insts += insts_of(&region) * usize::from(options.chunk_groups.max(2) / 2);
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }

@@ -57,10 +57,10 @@ impl Jit {
             if starts.len() > MOST_PHASES || insts > MOST_INSTS {
                 return Ok(None);
             }
-            let groups = self.groups(&region);
+            let chunk_groups = self.chunk_groups(&region);
             let by_firsts = vec![Vec::new(); successors.len()];
             let (shapes, checks, firsts) = (Vec::new(), Vec::new(), Vec::new());
-            list.push(Phase { region, groups, successors, shapes, checks, firsts, by_firsts });
+            list.push(Phase { region, chunk_groups, successors, shapes, checks, firsts, by_firsts });
         }
         let list = in_order(list);
         let mut written = SlotSet::empty(kernel.func.slots.len());
@@ -113,7 +113,7 @@ impl Jit {
         let count = kernel.func.slots.len();
         let mut assumptions: Vec<Assumption> = Vec::new();
         for phase in &phases.list {
-            let lanes = u32::from(phase.groups) * 4;
+            let lanes = u32::from(phase.chunk_groups) * 4;
             for found in self.shapes(kernel, &phase.region, sample.frames, (lanes, true), meter)?.list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // Keep the pattern that holds for both: the one over fewer lanes.
@@ -146,7 +146,7 @@ impl Jit {
             let written = &phases.written;
             let phase = &mut phases.list[number];
             let entry = phase.region.entry;
-            let lanes = u32::from(phase.groups) * 4;
+            let lanes = u32::from(phase.chunk_groups) * 4;
             let known = facts(&shapes, lanes);
             let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
             let mut checks = match sample.whole && number > 0 {
@@ -174,7 +174,8 @@ impl Jit {
             }
             self.generator.optimize(&mut region, meter)?;
             let mut after = shapes.clone();
-            for (slot, shape) in slots_after(&region.mask, &shapes, phase.groups, self.variant.has_devices())
+            for (slot, shape) in
+                slots_after(&region.mask, &shapes, phase.chunk_groups, self.variant.has_devices())
             {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
             }
@@ -222,17 +223,17 @@ impl Jit {
         meter: &Meter,
     ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
-        let Phase { region: first, groups: before, .. } = &phases.list[0];
+        let Phase { region: first, chunk_groups: before, .. } = &phases.list[0];
         let before = *before;
         let tries = match self.variant.chunk_groups {
             None if !first.whole => {
-                self.generator.larger_groups(phases.list.iter().map(|phase| &phase.region.mask), most)
+                self.generator.larger_chunks(phases.list.iter().map(|phase| &phase.region.mask), most)
             }
             _ => &[],
         };
         for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
             let mut tried = phases.clone();
-            tried.list.iter_mut().for_each(|phase| phase.groups = groups);
+            tried.list.iter_mut().for_each(|phase| phase.chunk_groups = groups);
             let lanes = 4 * u32::from(groups);
             let Some(known) = self.propagate_patterns(&mut tried, sample, of_block, keeps_lanes, meter)?
             else {
@@ -314,12 +315,12 @@ impl Jit {
     }
 
     /// The chunk size of a region, in groups of four lanes.
-    pub(super) fn groups(&self, region: &Region) -> u8 {
+    pub(super) fn chunk_groups(&self, region: &Region) -> u8 {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
             _ if self.variant.single => 1,
-            asked => self.generator.groups(&region.mask, region.whole, asked).min(most),
+            asked => self.generator.chunk_groups(&region.mask, region.whole, asked).min(most),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Jit {
         made: &mut RegionCode,
     ) -> Box<CodeListing> {
         let parts = regions.map(|(region, assumptions, options)| {
-            let lanes = if options.single { 1 } else { 4 * u32::from(options.groups) };
+            let lanes = if options.single { 1 } else { 4 * u32::from(options.chunk_groups) };
             let mut part = self.part(region, lanes);
             part.looked_at = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
             part
@@ -100,7 +100,7 @@ impl Jit {
     }
 
     fn phase(&self, phase: &Phase, read: &SlotSet) -> CodePart {
-        let mut part = self.part(&phase.region, u32::from(phase.groups) * 4);
+        let mut part = self.part(&phase.region, u32::from(phase.chunk_groups) * 4);
         for (text, successor) in part.exits.iter_mut().zip(&phase.successors) {
             *text += &match successor {
                 Successor::Ended => String::new(),

@@ -384,7 +384,7 @@ impl Jit {
         let kernel = &*self.kernel;
         let known = SlotFacts::none(kernel.func.slots.len());
         let Some(region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
-        let groups = self.groups(&region);
+        let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut assumptions = Vec::new();
         let mut start = None;
@@ -421,7 +421,7 @@ impl Jit {
         cut: Cut,
         meter: &Meter,
     ) -> Result<Option<(Region, Options)>, Error> {
-        let groups = self.groups(&region);
+        let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut known = SlotFacts::none(self.kernel.func.slots.len());
         for a in assumptions {
@@ -456,10 +456,10 @@ impl Jit {
         Ok(Some((region, options)))
     }
 
-    /// How a region is compiled with chunks of so many groups of lanes, if nothing is assumed.
+    /// How a region is compiled with chunks of that many groups of four lanes, if nothing is assumed.
     fn options_of(&self, region: &Region, groups: u8) -> Options {
         let mut options = Options::new(self.target.clone());
-        options.groups = groups;
+        options.chunk_groups = groups;
         options.may_wait = region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;

@@ -13,7 +13,8 @@ pub(super) type Shapes = Vec<Option<SlotShape>>;
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
     pub region: Region,
-    pub groups: u8,
+    /// Size of a chunk in groups of four lanes.
+    pub chunk_groups: u8,
     pub successors: Vec<Successor>,
     pub shapes: Shapes,
     /// The patterns that code must check for each warp.
@@ -32,7 +33,7 @@ impl Phase {
 
     /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
     pub fn apart(&self) -> Vec<Option<i32>> {
-        let lanes = u32::from(self.groups) * 4;
+        let lanes = u32::from(self.chunk_groups) * 4;
         self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
     }
 }

@@ -250,7 +250,7 @@ impl Jit {
             .iter()
             .map(|phase| Phase {
                 func: &phase.region.mask,
-                groups: phase.groups,
+                chunk_groups: phase.chunk_groups,
                 slot_shapes: phase.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
                 apart: phase.apart(),
                 by_firsts: phase.by_firsts.clone(),
