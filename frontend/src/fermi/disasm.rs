@@ -1,4 +1,7 @@
-//! Fermi's disassembler: listings in envydis's syntax.
+//! Fermi's disassembler: writes decoded instructions in envydis's syntax.
+//!
+//! In: code, and the address at which it stands. Out: a line for each instruction ([`disasm`]), or the text of all ([`listing`]). The
+//! shared printer ([`crate::envydis`]) walks the instruction's row; this file has Fermi's operands. NVIDIA's own syntax is in `sass`.
 
 use std::fmt;
 

@@ -2,17 +2,20 @@
 
 use super::super::rows::Make;
 use super::super::sample_block::SampleBlock;
+use super::regions::{read_site, write_site};
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
 use crate::variant::Variant;
 use crate::{Config, Launch};
 use std::sync::Arc;
-use warpjit_ir::Space;
+use warpjit_backend::{TrapLane, TrapSite};
 use warpjit_ir::interp::Code as Interpreted;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::{GuestFault, Space};
 
 const BODY: &str = "
     slot s0: i32 tid = tid.x

@@ -1,7 +1,6 @@
 //! The runs of a prepared launch: alone, as a part of a queue, or by many threads.
 
 use super::{Begun, Means, Running, Working};
-use crate::engine;
 use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::samples::thread_time;
 use crate::exec::setup::{Plan, UserWords};
@@ -11,6 +10,7 @@ use crate::exec::{
     BlockFault, Kept, Outcome, Scheduler, Stepper, StepperParts, Stop, Tiers, Watch, most_blocks,
 };
 use crate::fork::Section;
+use crate::outcome;
 use crate::prepared::wide::{Owned, others_of};
 use crate::prepared::{Template, Wide};
 use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
@@ -264,7 +264,7 @@ impl Working {
             jit_share: tiers.compiled,
             ..Stats::default()
         };
-        let fault = fault.map(|(block, fault)| engine::describe(&template.program, plan, block, &fault));
+        let fault = fault.map(|(block, fault)| outcome::describe(&template.program, plan, block, &fault));
         Report {
             cancelled: running.stopped && done == 0 && fault.is_none(),
             fault,
@@ -363,8 +363,8 @@ impl Working {
         let (compile, compile_behind) = self.end_run(&running);
         let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
         let mut report = Report {
-            fault: outcome.fault.map(|(block, fault)| engine::describe(program, plan, block, &fault)),
-            stats: engine::stats(
+            fault: outcome.fault.map(|(block, fault)| outcome::describe(program, plan, block, &fault)),
+            stats: outcome::stats(
                 plan,
                 &outcome,
                 outcome.blocks * u64::from(plan.warps),
@@ -396,7 +396,7 @@ impl Working {
         report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = running.start.elapsed().saturating_sub(compile);
         if launch.capture_registers {
-            report.registers = engine::registers(program, plan, tiers, &outcome);
+            report.registers = outcome::registers(program, plan, tiers, &outcome);
         }
         if let Some(block) = outcome.last.as_ref().filter(|_| launch.capture_shared) {
             report.shared = block.shared().to_vec();
