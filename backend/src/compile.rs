@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::listing;
 use crate::lower;
 use crate::lower::float::Denormals;
-use crate::options::{BlockRow, Link, Options, Piece, Way};
+use crate::options::{BlockRow, Link, Options, Phase, Successor};
 use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 use crate::trap::TrapSite;
 
@@ -42,19 +42,19 @@ fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone) -> FloatEnv 
 }
 
 /// Compiles a kernel's phases to grid-row code ([`BlockRow`]). The first one starts at the kernel's entry.
-pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
+pub fn compile_phases(phases: &[Phase<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
     let wide = options.wide_vectors;
-    let mut of_pieces = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let mut own = Options { groups: piece.groups, count: false, ..options.clone() };
-        own.slot_shapes.clone_from(&piece.slot_shapes);
-        own.apart.clone_from(&piece.apart);
-        check(piece.func, &own)?;
-        let known = |way: &Way| way.pieces().all(|n| n < pieces.len());
+    let mut of_phases = Vec::with_capacity(phases.len());
+    for phase in phases {
+        let mut own = Options { chunk_groups: phase.chunk_groups, count: false, ..options.clone() };
+        own.slot_shapes.clone_from(&phase.slot_shapes);
+        own.apart.clone_from(&phase.apart);
+        check(phase.func, &own)?;
+        let known = |successor: &Successor| successor.phases().all(|n| n < phases.len());
         let fewest = if wide { VECTOR_LANES } else { 4 };
-        let lanes = |of: u32| of.is_power_of_two() && (fewest..=piece.func.lanes).contains(&of);
+        let lanes = |of: u32| of.is_power_of_two() && (fewest..=phase.func.lanes).contains(&of);
         let checked = |&(slot, SlotShape { shape, lanes: of, apart }): &(Slot, SlotShape)| {
-            let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);
+            let ty = phase.func.slots.get(slot.index()).map(|data| data.ty);
             let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
             row.whole
                 && !matches!(shape, Shape::Lines { .. })
@@ -62,48 +62,48 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
                 && apart.is_none()
                 && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)
         };
-        if !piece.checks.iter().all(checked) {
+        if !phase.checks.iter().all(checked) {
             return Err(Error::Malformed("a look at a slot that has no shape".into()));
         }
-        if !piece.ways.iter().all(known) || piece.func.slots.len() != pieces[0].func.slots.len() {
-            return Err(Error::Malformed("pieces that do not fit together".into()));
+        if !phase.successors.iter().all(known) || phase.func.slots.len() != phases[0].func.slots.len() {
+            return Err(Error::Malformed("phases that do not fit together".into()));
         }
-        if !wide && piece.by_firsts.iter().any(|slots| !slots.is_empty()) {
+        if !wide && phase.by_firsts.iter().any(|slots| !slots.is_empty()) {
             return Err(Error::Malformed("slots by first lanes, which vectors of 512 bits only have".into()));
         }
-        of_pieces.push(own);
+        of_phases.push(own);
     }
-    if pieces.is_empty() {
-        return Err(Error::Malformed("a kernel without pieces".into()));
+    if phases.is_empty() {
+        return Err(Error::Malformed("a kernel without phases".into()));
     }
-    let funcs = pieces.iter().map(|piece| piece.func);
+    let funcs = phases.iter().map(|phase| phase.func);
     let mut code = match wide {
-        true => crate::avx512::compile_pieces(pieces, row, &of_pieces, float_env(funcs))?,
+        true => crate::avx512::compile_phases(phases, row, &of_phases, float_env(funcs))?,
         false => {
-            let vectors = funcs.zip(of_pieces.iter().map(|own| u64::from(own.groups)));
+            let vectors = funcs.zip(of_phases.iter().map(|own| u64::from(own.chunk_groups)));
             let env = Denormals::choose(vectors, options.target.host.x86);
             with_cranelift(options, env.env(), |list, builder| {
-                lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
+                lower::lower_phases(phases, row, &of_phases, env, list, builder)
             })?
         }
     };
-    code.returns = pieces.iter().map(|piece| Returns::of(piece.func)).collect();
+    code.returns = phases.iter().map(|phase| Returns::of(phase.func)).collect();
     Ok(code)
 }
 
 /// Compiles several regions of a kernel to one function, which goes from one to the next without returning: a *chain*. It starts with
-/// [`crate::Context::link`] and returns where [`LinkWay`] says, or at the end of a link when [`crate::Context::chain_left`] is used up.
+/// [`crate::Context::link`] and returns where [`LinkExit`] says, or at the end of a link when [`crate::Context::chain_left`] is used up.
 ///
 /// Where there are vectors of 128 bits only. `options`: what all links have in common.
 ///
-/// [`LinkWay`]: crate::LinkWay
+/// [`LinkExit`]: crate::LinkExit
 pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode, Error> {
     if links.is_empty() {
         return Err(Error::Malformed("a chain without links".into()));
     }
     for link in links {
         check(link.func, &link.options)?;
-        let passages = link.ways.iter().flat_map(|way| [&way.next, &way.taken]).flatten();
+        let passages = link.exits.iter().flat_map(|exit| [&exit.next, &exit.taken]).flatten();
         let known = |to: usize| to < links.len();
         let checked = |(slot, known): &(Slot, SlotShape)| {
             let ty = link.func.slots.get(slot.index()).map(|data| data.ty);
@@ -124,7 +124,8 @@ pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode
             return Err(Error::Malformed("links that do not fit together".into()));
         }
     }
-    let vectors = |link: &Link<'_>| if link.options.single { 1 } else { u64::from(link.options.groups) };
+    let vectors =
+        |link: &Link<'_>| if link.options.single { 1 } else { u64::from(link.options.chunk_groups) };
     let env = Denormals::choose(links.iter().map(|link| (link.func, vectors(link))), options.target.host.x86);
     let mut code = with_cranelift(options, env.env(), |list, builder| {
         lower::lower_chain(links, options, env, list, builder)
@@ -135,7 +136,7 @@ pub fn compile_chain(links: &[Link<'_>], options: &Options) -> Result<RegionCode
 
 /// Compiles a region with Cranelift.
 fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
-    let vectors = if options.single { 1 } else { u64::from(options.groups) };
+    let vectors = if options.single { 1 } else { u64::from(options.chunk_groups) };
     let env = Denormals::choose(std::iter::once((func, vectors)), options.target.host.x86);
     with_cranelift(options, env.env(), |list, builder| lower::lower(func, options, env, list, builder))
 }
@@ -229,18 +230,18 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     if func.form != Form::Mask {
         return Err(Error::Malformed("not in mask form".into()));
     }
-    let groups = match options.wide_vectors {
-        true => matches!(options.groups, 4 | 8 | 16),
-        false => matches!(options.groups, 1 | 2 | 4 | 8 | 16),
-    } && u32::from(options.groups) * 4 <= func.lanes;
+    let fits = match options.wide_vectors {
+        true => matches!(options.chunk_groups, 4 | 8 | 16),
+        false => matches!(options.chunk_groups, 1 | 2 | 4 | 8 | 16),
+    } && u32::from(options.chunk_groups) * 4 <= func.lanes;
     if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
         return Err(Error::Host("no vectors of 512 bits".into()));
     }
     if options.eight_lanes && (!options.target.has_middle_vectors() || options.wide_vectors) {
         return Err(Error::Host("no vectors of 256 bits".into()));
     }
-    if !groups || !matches!(func.lanes, 16 | 32 | 64) {
-        return Err(Error::Groups { groups: options.groups, lanes: func.lanes });
+    if !fits || !matches!(func.lanes, 16 | 32 | 64) {
+        return Err(Error::Groups { groups: options.chunk_groups, lanes: func.lanes });
     }
     let blocks = func.blocks.len();
     for block in &func.blocks {

@@ -13,13 +13,13 @@ pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
 pub const STOPPED: u64 = u64::MAX - 1;
 /// Returned by grid-row code: warps of a block have diverged. A warp left its phase by another exit than the warps
-/// before it, or with some threads ended. [`Context::piece`], `warp`, `way` and `exit` say where.
+/// before it, or with some threads ended. [`Context::phase`], `warp`, `common_exit` and `exit` say where.
 pub const PARTED: u64 = u64::MAX - 2;
 /// Returned by grid-row code: a block has run for long and may be waiting for other blocks. All its warps are at the
-/// start of the phase [`Context::piece`].
+/// start of the phase [`Context::phase`].
 pub const SUSPENDED: u64 = u64::MAX - 3;
 /// Returned by grid-row code: a warp's slots do not have the lane patterns that its phase requires
-/// ([`crate::Piece::checks`]). It has not run the phase; the warps before it have, as in [`PARTED`].
+/// ([`crate::Phase::checks`]). It has not run the phase; the warps before it have, as in [`PARTED`].
 pub const UNFIT: u64 = u64::MAX - 4;
 
 /// Start of the upper half of the sign-extended 48-bit address space, and of the upper window.
@@ -263,10 +263,10 @@ pub struct Context {
     /// One past the last warp of the block.
     pub warps_end: *const RowWarp,
     /// Grid-row code: the number of the current phase.
-    pub piece: u32,
+    pub phase: u32,
     /// How the warps before `warp` left the phase: `4 * exit + c`, where `c` is 0 if the exit has no condition, 1 if it
     /// held, 2 if it did not. Not set for kernels of a single phase in which all threads end.
-    pub way: u32,
+    pub common_exit: u32,
     /// Out, for [`PARTED`]: the exit of `warp`.
     pub exit: u64,
     /// Guest instructions that each warp of the block has executed in completed phases.
@@ -465,8 +465,8 @@ offsets! {
     LINEAR_MORE = linear_more;
     WARP = warp;
     WARPS_END = warps_end;
-    PIECE = piece;
-    WAY = way;
+    PHASE = phase;
+    COMMON_EXIT = common_exit;
     EXIT = exit;
     INSTS = insts;
     ROW_INSTS = row_insts;

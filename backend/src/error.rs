@@ -20,8 +20,8 @@ pub enum Error {
     /// The host is not supported.
     #[error("no code for this host: {0}")]
     Host(String),
-    /// The number of groups is no power of two, or does not divide the warp.
-    #[error("chunks of {groups} groups do not fit warps of {lanes} lanes")]
+    /// The chunk is no power of two of lanes, or does not divide the warp.
+    #[error("chunks of {groups} groups of four lanes do not fit warps of {lanes} lanes")]
     Groups {
         /// Groups asked for.
         groups: u8,

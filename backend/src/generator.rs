@@ -117,7 +117,7 @@ impl Generator {
 
     /// Groups of four lanes in a chunk of a region whose mask form this is. `asked`: as the user says. `whole`: the region needs the warp in
     /// one chunk. The caller limits the number to the warp's lanes.
-    pub fn groups(self, func: &Function, whole: bool, asked: Option<u8>) -> u8 {
+    pub fn chunk_groups(self, func: &Function, whole: bool, asked: Option<u8>) -> u8 {
         let of_vector = VECTOR_LANES as u8 / 4;
         match (self.wide, asked) {
             (true, Some(groups)) => groups,
@@ -130,7 +130,7 @@ impl Generator {
 
     /// Larger chunks that may pay for grid-row code, in groups of four lanes, the largest first: once it is known which slots are
     /// affine, and if [`Generator::fits`] says so. `phases` are the mask forms of the kernel's phases, `warp` the groups of a warp.
-    pub fn larger_groups<'a>(
+    pub fn larger_chunks<'a>(
         self,
         mut phases: impl ExactSizeIterator<Item = &'a Function>,
         warp: u8,
@@ -147,7 +147,7 @@ impl Generator {
         }
     }
 
-    /// Whether the values of a phase fit the registers in chunks of so many groups. `slot_is_even`: the slot is affine over such a chunk.
+    /// Whether the values of a phase fit the registers in chunks of that many groups of four lanes. `slot_is_even`: the slot is affine over such a chunk.
     pub fn fits(self, func: &Function, groups: u8, slot_is_even: impl Fn(Slot) -> bool) -> bool {
         match self.wide {
             true => width::fits_whole(func),

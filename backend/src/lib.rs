@@ -2,7 +2,7 @@
 //! (`avx512`).
 //!
 //! [`compile_region`] takes a function in mask form and returns machine code that runs it for the active lanes of a warp, chunk
-//! by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. [`compile_pieces`] does the same for grid-row code
+//! by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. [`compile_phases`] does the same for grid-row code
 //! ([`BlockRow`]). The code has no relocations: it finds everything from outside in the context.
 //!
 //! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's
@@ -60,7 +60,7 @@ mod without;
 pub use atomics::LaneAtomic;
 pub use code::{Entry, FloatEnv, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns, guest_pc};
 #[cfg(feature = "jit")]
-pub use compile::{compile_chain, compile_pieces, compile_region, list_region};
+pub use compile::{compile_chain, compile_phases, compile_region, list_region};
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
@@ -71,10 +71,10 @@ pub use exit_patterns::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use generator::{Generator, VECTOR_LANES};
 pub use helpers::in_host_floats;
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
-pub use options::{BlockRow, Link, LinkWay, Options, Passage, Piece, RowField, RowSlot, Way};
+pub use options::{BlockRow, Link, LinkExit, Options, Passage, Phase, RowField, RowSlot, Successor};
 pub use shape::{Shape, SlotShape};
 pub use target::Target;
 pub use translate::{LaneTranslation, ScalarAnswers, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
-pub use without::{compile_chain, compile_pieces, compile_region, list_region};
+pub use without::{compile_chain, compile_phases, compile_region, list_region};

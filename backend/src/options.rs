@@ -10,9 +10,9 @@ use crate::target::Target;
 /// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
 /// axis only.
 ///
-/// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
-/// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
-/// block that runs are in the context. It goes on as long as all warps take the same way, all threads of them; where they do not it
+/// A kernel comes as phases ([`Phase`]): regions that all warps of a block run, one warp after the other, before any of them goes
+/// on to the next phase. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
+/// block that runs are in the context. It goes on as long as all warps take the same exit, all threads of them; where they do not it
 /// returns [`crate::PARTED`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockRow {
@@ -38,11 +38,11 @@ pub struct BlockRow {
 
 /// A phase: a region that all warps of a block finish before any warp starts the next one.
 #[derive(Clone, Debug)]
-pub struct Piece<'a> {
+pub struct Phase<'a> {
     /// The region, in mask form.
     pub func: &'a Function,
-    /// As [`Options::groups`].
-    pub groups: u8,
+    /// As [`Options::chunk_groups`].
+    pub chunk_groups: u8,
     /// As [`Options::slot_shapes`].
     pub slot_shapes: Vec<Option<Shape>>,
     /// As [`Options::apart`].
@@ -53,7 +53,7 @@ pub struct Piece<'a> {
     /// Guest instructions that one run of it is counted as.
     pub insts: u32,
     /// For each exit: its successor.
-    pub ways: Vec<Way>,
+    pub successors: Vec<Successor>,
     /// Lane patterns that the code must check for each warp at the start of the phase; if a check fails, it returns
     /// [`crate::UNFIT`]. Only with [`BlockRow::whole`], and without [`SlotShape::apart`].
     pub checks: Vec<(Slot, SlotShape)>,
@@ -61,7 +61,7 @@ pub struct Piece<'a> {
 
 /// The successor of an exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Successor {
     /// All threads have ended.
     Ended,
     /// A phase.
@@ -75,13 +75,13 @@ pub enum Way {
     },
 }
 
-impl Way {
+impl Successor {
     /// The phases that it leads to.
-    pub fn pieces(self) -> impl Iterator<Item = usize> {
+    pub fn phases(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
-            Way::Ended => (None, None),
-            Way::Next(n) => (Some(n), None),
-            Way::Branch { taken, next } => (Some(taken), Some(next)),
+            Successor::Ended => (None, None),
+            Successor::Next(n) => (Some(n), None),
+            Successor::Branch { taken, next } => (Some(taken), Some(next)),
         };
         first.into_iter().chain(second)
     }
@@ -99,7 +99,7 @@ pub struct Link<'a> {
     /// Guest instructions that one run of it is counted as ([`crate::Context::chain_left`]).
     pub insts: u32,
     /// For each exit: where it leads.
-    pub ways: Vec<LinkWay>,
+    pub exits: Vec<LinkExit>,
     /// Added to the numbers of its guest faults.
     pub first_fault: u32,
     /// What its code assumes of a warp's slots: [`Passage::checks`] come from these.
@@ -112,7 +112,7 @@ pub struct Link<'a> {
 
 /// Where an exit of a link leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkWay {
+pub struct LinkExit {
     /// What the code returns if it ends there. Less than [`warpjit_ir::regions::promote::FAULT_EXIT`].
     pub exit: u32,
     /// Where it goes on without a condition, or if the exit's condition is true in no lane; `None`: it ends.
@@ -164,14 +164,14 @@ pub struct RowField {
 pub struct Options {
     /// The host to compile for.
     pub target: Target,
-    /// Lanes of a chunk, in groups of four: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
-    pub groups: u8,
+    /// Size of a chunk in groups of four lanes: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
+    pub chunk_groups: u8,
     /// Chunks are single lanes, with all values in scalars. The region must be made for that
-    /// ([`warpjit_ir::passes::one_lane`]), and `groups` is 1.
+    /// ([`warpjit_ir::passes::one_lane`]), and `chunk_groups` is 1.
     pub single: bool,
     /// Use 512-bit vectors ([`Target::has_wide_vectors`]). Not with checked memory.
     pub wide_vectors: bool,
-    /// Use 256-bit vectors, eight lanes a chunk; `groups` counts for nothing. Only for functions that do nothing but compute, load (with
+    /// Use 256-bit vectors, eight lanes a chunk; `chunk_groups` counts for nothing. Only for functions that do nothing but compute, load (with
     /// `open_loads`) and set slots: others are [`crate::Error::Refused`]. Not with `wide_vectors`.
     pub eight_lanes: bool,
     /// Test global accesses against the page table instead of relying on signals.
@@ -214,11 +214,11 @@ impl Options {
         self.checked_memory && self.translated
     }
 
-    /// Chunks of two groups, unchecked memory, nothing known of slots.
+    /// Chunks of eight lanes, unchecked memory, nothing known of slots.
     pub fn new(target: Target) -> Options {
         Options {
             target,
-            groups: 2,
+            chunk_groups: 2,
             single: false,
             wide_vectors: false,
             eight_lanes: false,

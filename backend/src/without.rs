@@ -4,7 +4,7 @@ use warpjit_ir::Function;
 
 use crate::code::{Listing, RegionCode};
 use crate::error::Error;
-use crate::options::{BlockRow, Link, Options, Piece};
+use crate::options::{BlockRow, Link, Options, Phase};
 
 /// Compiles a region in mask form.
 ///
@@ -22,12 +22,12 @@ pub fn list_region(_func: &Function, _options: &Options) -> Result<Listing, Erro
     Err(Error::LeftOut)
 }
 
-/// Compiles the pieces of a kernel.
+/// Compiles the phases of a kernel.
 ///
 /// # Errors
 /// Always: [`Error::LeftOut`].
-pub fn compile_pieces(
-    _pieces: &[Piece<'_>],
+pub fn compile_phases(
+    _phases: &[Phase<'_>],
     _row: &BlockRow,
     _options: &Options,
 ) -> Result<RegionCode, Error> {

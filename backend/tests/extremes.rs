@@ -281,13 +281,15 @@ fn all_tests(model: Model) -> Vec<(Test, Operand, Operand)> {
 
 #[test]
 fn the_shortest_form_gives_what_the_operation_means() {
-    for options in all_options().into_iter().filter(|options| options.groups <= 2 || options.wide_vectors) {
+    for options in
+        all_options().into_iter().filter(|options| options.chunk_groups <= 2 || options.wide_vectors)
+    {
         for scalar in [Scalar::F32, Scalar::F64] {
             let model = Model::new(scalar);
             for part in all_tests(model).chunks(60) {
                 for ftz in [false, true] {
                     check(&options, model, part, ftz, false);
-                    if options.groups == 2 {
+                    if options.chunk_groups == 2 {
                         check(&options, model, part, ftz, true);
                     }
                 }
@@ -301,7 +303,7 @@ fn the_shortest_form_gives_what_the_operation_means() {
 fn a_number_is_clamped_with_two_instructions() {
     let target =
         warpjit_backend::Target::triple("x86_64-unknown-linux-gnu", warpjit_backend::HostLevel::Native);
-    let options = Options { groups: 1, ..Options::new(target.expect("target")) };
+    let options = Options { chunk_groups: 1, ..Options::new(target.expect("target")) };
     for (ftz, kind) in [(false, Operand::Raw), (true, Operand::Flushed)] {
         let model = Model::new(Scalar::F32);
         let mut func = function(model, &[], ftz, false);

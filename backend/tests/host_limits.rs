@@ -30,13 +30,13 @@ fn of_whole_warps() -> Vec<Options> {
         [("x86_64-unknown-linux-gnu", HostLevel::Sse41), ("aarch64-unknown-linux-gnu", HostLevel::Native)]
     {
         let mut options = Options::new(Target::triple(triple, level).expect("a host"));
-        options.groups = 16;
+        options.chunk_groups = 16;
         list.push(options);
     }
     let target = Target::host(HostLevel::Native).expect("a host");
     if target.has_wide_vectors() {
         let mut options = Options::new(target);
-        (options.groups, options.wide_vectors) = (16, true);
+        (options.chunk_groups, options.wide_vectors) = (16, true);
         list.push(options);
     }
     list
@@ -134,7 +134,7 @@ fn code_uses_no_feature_that_its_key_does_not_name() {
     let target = Target::host(HostLevel::Native).expect("a host");
     let wide = target.has_wide_vectors();
     for groups in [4, 8, 16].into_iter().filter(|_| wide) {
-        let options = Options { groups, wide_vectors: true, ..Options::new(target.clone()) };
+        let options = Options { chunk_groups: groups, wide_vectors: true, ..Options::new(target.clone()) };
         let code = compile_region(&func, &options).expect("compiles");
         // Constants stand behind the code: up to the last return.
         let end = code.code.iter().rposition(|&byte| byte == 0xc3).map_or(0, |at| at + 1);

@@ -2,7 +2,7 @@
 //! listings.
 
 use warpjit_backend::{
-    BlockRow, HostLevel, Options, Piece, Shape, Target, Way, compile_pieces, compile_region,
+    BlockRow, HostLevel, Options, Phase, Shape, Successor, Target, compile_phases, compile_region,
 };
 use warpjit_ir::passes::{dce, fold, gvn, lane_loops, simplify_cfg};
 use warpjit_ir::text::parse_function;
@@ -174,7 +174,7 @@ fn listing_of(
         return None;
     }
     let options = Options {
-        groups,
+        chunk_groups: groups,
         wide_vectors: wide,
         list: true,
         apart: apart.to_vec(),
@@ -372,7 +372,7 @@ fn sixteens_a_known_distance_apart_share_loads_and_tests() {
     assert_eq!((columns(&together), words(&together), tests(&together)), (1, 2, 2), "{together}");
 }
 
-/// An address that is kept from one piece to the next, and what the next does with it.
+/// An address that is kept from one phase to the next, and what the next does with it.
 const KEEPS: &str = "
 function @f mask lanes 32 {
     slot s0: i32 tid
@@ -399,29 +399,29 @@ block0 at 0x0:
 }
 ";
 
-/// Between pieces, first lanes do where the others follow from them.
+/// Between phases, first lanes do where the others follow from them.
 #[test]
-fn pieces_store_only_first_lanes_of_what_is_even() {
+fn phases_store_only_first_lanes_of_what_is_even() {
     let Ok(target) = Target::host(HostLevel::Native) else { return };
     if !target.has_wide_vectors() {
         return;
     }
     let funcs = [KEEPS, LOADS].map(|text| parse_function(text, &[]).expect("parses"));
     let stores = |by_firsts: Vec<Slot>| {
-        let piece = |number: usize, way, by_firsts| Piece {
+        let phase = |number: usize, successor, by_firsts| Phase {
             func: &funcs[number],
-            groups: 8,
+            chunk_groups: 8,
             slot_shapes: vec![Some(Shape::Affine(4)); 2],
             apart: vec![Some(64); 2],
             by_firsts: vec![by_firsts],
             insts: 1,
-            ways: vec![way],
+            successors: vec![successor],
             checks: Vec::new(),
         };
-        let pieces = [piece(0, Way::Next(1), by_firsts), piece(1, Way::Ended, Vec::new())];
+        let phases = [phase(0, Successor::Next(1), by_firsts), phase(1, Successor::Ended, Vec::new())];
         let row = BlockRow { whole: true, ..BlockRow::default() };
         let options = Options { wide_vectors: true, list: true, ..Options::new(target.clone()) };
-        let listing = compile_pieces(&pieces, &row, &options).expect("compiles").listing.assembly;
+        let listing = compile_phases(&phases, &row, &options).expect("compiles").listing.assembly;
         listing.lines().filter(|line| line.contains("vmovdqu32 [r")).count()
     };
     // Without the two vectors of the register there are only those to global memory.

@@ -159,7 +159,7 @@ fn operations_on_vectors() {
 
 #[test]
 fn operations_on_uniform_values() {
-    for options in all_options().into_iter().filter(|o| o.groups == 2 || o.wide_vectors) {
+    for options in all_options().into_iter().filter(|o| o.chunk_groups == 2 || o.wide_vectors) {
         for case in cases() {
             let n = case.2.len();
             check(&case, &vec![true; n], &vec![None; n], false, &options, 40);
@@ -172,7 +172,7 @@ fn operations_on_uniform_values() {
 
 #[test]
 fn operations_with_some_uniform_operands() {
-    for options in all_options().into_iter().filter(|o| o.groups == 2 || o.wide_vectors) {
+    for options in all_options().into_iter().filter(|o| o.chunk_groups == 2 || o.wide_vectors) {
         for case in cases().into_iter().filter(|c| c.2.len() > 1) {
             for k in 0..case.2.len() {
                 let uniform: Vec<bool> = (0..case.2.len()).map(|i| i == k).collect();
@@ -187,7 +187,7 @@ fn operations_with_some_uniform_operands() {
 fn truncating_multiply_add_in_loops() {
     for mut options in all_options() {
         if !options.wide_vectors {
-            options.groups = options.groups.min(2);
+            options.chunk_groups = options.chunk_groups.min(2);
         }
         for explicit in [false, true] {
             let mut func =
@@ -389,7 +389,7 @@ fn chains_of_truncating_multiply_adds() {
 #[test]
 fn constant_shift_counts() {
     use Opcode::*;
-    for options in all_options().into_iter().filter(|o| o.groups == 1 || o.wide_vectors) {
+    for options in all_options().into_iter().filter(|o| o.chunk_groups == 1 || o.wide_vectors) {
         for op in [Ishl, Ushr, Sshr, Rotl] {
             for scalar in [Scalar::I32, Scalar::I64] {
                 for count in 0..=scalar.bits() + 1 {
@@ -507,7 +507,7 @@ fn lowers_for_all_hosts() {
     ] {
         let target = Target::triple(triple, level).expect("target");
         for groups in [1, 2] {
-            let options = Options { groups, ..Options::new(target.clone()) };
+            let options = Options { chunk_groups: groups, ..Options::new(target.clone()) };
             for (op, imm, args, result) in cases() {
                 for uniform in [false, true] {
                     for explicit in [false, true] {

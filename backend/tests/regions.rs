@@ -194,7 +194,7 @@ fn interpreted(func: &Function, options: &Options, words: &[u32], memory: &Memor
     let mut frame = Frame::new(words.len() * 4);
     frame.words_mut().copy_from_slice(words);
     let mut memory = memory.clone();
-    let lanes = if options.single { 1 } else { 4 * u32::from(options.groups) };
+    let lanes = if options.single { 1 } else { 4 * u32::from(options.chunk_groups) };
     let mut result = Ok((0, 0, 0));
     for first in (0..32).step_by(lanes as usize) {
         let chunk = active & ((1 << lanes) - 1) << first;
@@ -271,7 +271,7 @@ fn compare(tame: bool) {
         verify(&func).expect("valid");
         let mut options = options[seed as usize % options.len()].clone();
         // What has a shape has it in all lanes, or in each sixteen.
-        let by_sixteen = options.wide_vectors && options.groups > 4;
+        let by_sixteen = options.wide_vectors && options.chunk_groups > 4;
         let apart = match seed / 7 % 3 {
             1 if by_sixteen => {
                 // Addresses are mapped up to where the last lane's are as a rule.
@@ -450,7 +450,7 @@ fn lowers_for_all_hosts() {
         for seed in 0..40 {
             let (func, shapes) = random_region(seed, seed % 2 == 0);
             let mut options = Options::new(target.clone());
-            options.groups = 1 << (seed % 3);
+            options.chunk_groups = 1 << (seed % 3);
             options.slot_shapes = shapes;
             options.checked_memory = seed % 4 == 0;
             if let Err(e) = compile_region(&func, &options) {

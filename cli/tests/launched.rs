@@ -142,15 +142,15 @@ fn a_kernel_with_a_barrier_is_two_pieces() {
             "{assumed}"
         );
         assert_eq!(later.kind.split(',').next(), Some("a region"));
-        let pieces = all.iter().find(|function| function.name == "warpjit::kernel@0x0#rows0").unwrap();
-        assert!(pieces.kind.starts_with("grid rows, 2 phases, "), "{}", pieces.kind);
-        let [first] = pieces.said("phase 0")[..] else { panic!("{text}") };
-        let [second] = pieces.said("phase 1")[..] else { panic!("{text}") };
+        let phases = all.iter().find(|function| function.name == "warpjit::kernel@0x0#rows0").unwrap();
+        assert!(phases.kind.starts_with("grid rows, 2 phases, "), "{}", phases.kind);
+        let [first] = phases.said("phase 0")[..] else { panic!("{text}") };
+        let [second] = phases.said("phase 1")[..] else { panic!("{text}") };
         assert!(first.contains(" at 0x0: ") && second.contains(" at 0x20: "), "{text}");
-        assert!(pieces.said("exit 1")[0].ends_with("comes next: phase 1"), "{text}");
-        assert!(pieces.said("known").iter().any(|known| known.contains("r1 packed 1 over ")), "{text}");
+        assert!(phases.said("exit 1")[0].ends_with("comes next: phase 1"), "{text}");
+        assert!(phases.said("known").iter().any(|known| known.contains("r1 packed 1 over ")), "{text}");
         // The stores before and behind the barrier.
-        let (beside, _) = pieces.addresses();
+        let (beside, _) = phases.addresses();
         assert!(beside.contains(&0x10) && beside.contains(&0x38), "{text}");
     }
     // Without a launch a later region is shown as it is where nothing is known.

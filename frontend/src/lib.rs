@@ -33,6 +33,8 @@ pub mod gcn;
 pub mod image;
 pub mod isa;
 pub mod module;
+#[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
+mod prose;
 mod pure_table;
 #[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
 mod reach;

@@ -73,6 +73,7 @@ mod listing;
 mod load;
 mod memory;
 mod observe;
+mod outcome;
 mod prepared;
 mod profile;
 mod profiling;

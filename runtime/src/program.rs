@@ -3,7 +3,7 @@
 
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
-use crate::exec::ways::Way;
+use crate::exec::strategy::Strategy;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::stage::StageProgram;
@@ -254,20 +254,20 @@ impl Program {
         }
     }
 
-    /// The tiers that run blocks in a way other than vectors; `tiers` run them in vectors. `None` if there are none, or if
+    /// The tiers for a strategy other than vectors; `tiers` are those for vectors. `None` if there are none, or if
     /// they would be the same.
     pub(crate) fn other_tiers(
         &self,
-        way: Way,
+        strategy: Strategy,
         variant: Variant,
         tiers: &Tiers,
         config: &Config,
         cancel: Option<&CancelToken>,
     ) -> Option<Arc<Tiers>> {
-        let variant = match way {
-            Way::Vectors => return None,
-            Way::Lanes => variant.lane_by_lane(),
-            Way::Warps => {
+        let variant = match strategy {
+            Strategy::Vectors => return None,
+            Strategy::Lanes => variant.lane_by_lane(),
+            Strategy::Warps => {
                 let function = &self.inner.image.function;
                 let size = function.insts.len() * function.lanes as usize / 4;
                 if variant.generator().chunk_limits(None).slow.is_none()
@@ -280,7 +280,7 @@ impl Program {
             }
         };
         let made = self.tiers(variant, config, cancel).ok()?;
-        (way != Way::Warps || made.has_whole_warps()).then_some(made)
+        (strategy != Strategy::Warps || made.has_whole_warps()).then_some(made)
     }
 
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {

@@ -126,7 +126,7 @@ impl Variant {
         self
     }
 
-    /// Whether blocks may run in other ways if that is faster ([`crate::exec::ways`]).
+    /// Whether blocks may run with other strategies than vectors if that is faster ([`crate::exec::strategy`]).
     pub(crate) fn may_choose(&self, config: &Config) -> bool {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp

@@ -222,7 +222,7 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
     let mut options = Options::new(Target::host(level).expect("a host"));
     options.wide_vectors = options.target.has_wide_vectors();
     if options.wide_vectors {
-        options.groups = 4;
+        options.chunk_groups = 4;
     }
     let generator = Generator::of(&options);
     let settings = RegionOptions { chunks: generator.chunk_limits(None), ..RegionOptions::default() };
@@ -273,7 +273,7 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
     for mut region in some {
         let mut options = options.clone();
         if region.whole {
-            options.groups = region.mask.lanes.div_ceil(4) as u8;
+            options.chunk_groups = region.mask.lanes.div_ceil(4) as u8;
         }
         let before = meter.work();
         let taken = measure(|| {

@@ -1,5 +1,5 @@
 //! What code for rows of blocks makes use of: slots and memory that are the same for all warps, or for all warps of a block, are looked
-//! at once for a row or a block ([`super::hoist`]). The loops are those of [`super::pieces`].
+//! at once for a row or a block ([`super::hoist`]). The loops are those of [`super::phases`].
 
 use iced_x86::Code;
 use regalloc2::Block as HostBlock;
@@ -20,17 +20,17 @@ pub(super) struct InRow<'a> {
     /// The block that runs, along the row and in the grid.
     pub block: R,
     pub linear: R,
-    /// Whether a piece stores to shared memory.
+    /// Whether a phase stores to shared memory.
     pub writes_shared: bool,
     /// Bytes of shared memory that are read without a test.
     pub shared_reach: u32,
     /// Where blocks start, and where they have ended.
     pub block_head: HostBlock,
     pub block_done: HostBlock,
-    /// Where pieces start.
+    /// Where phases start.
     pub heads: Vec<HostBlock>,
-    /// The piece that is written.
-    pub piece: super::pieces::OfPiece,
+    /// The phase that is written.
+    pub phase: super::phases::OfPhase,
 }
 
 /// Offsets that constants name directly: the memory behind is there wherever a launch has so much.

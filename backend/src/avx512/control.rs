@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::operands::{arg, number, result, wide};
-use crate::options::{Options, Piece};
+use crate::options::{Options, Phase};
 
 /// Operands and the result of a call of a pure function.
 pub(super) const CALL_BYTES: u32 = 5 * OPERAND_BYTES;
@@ -53,11 +53,11 @@ impl Lower<'_> {
         self.chunks(all, None)
     }
 
-    /// A piece of a kernel for rows of blocks.
-    pub fn piece(&mut self, number: usize, piece: &Piece<'_>, last: bool) -> Result<(), Error> {
-        let lanes = self.begin_piece(number, piece)?;
-        self.last_piece = last;
-        let warp_done = self.in_row.as_ref().map(|row| row.piece.warp_done);
+    /// A phase of a kernel for rows of blocks.
+    pub fn phase(&mut self, number: usize, phase: &Phase<'_>, last: bool) -> Result<(), Error> {
+        let lanes = self.begin_phase(number, phase)?;
+        self.last_phase = last;
+        let warp_done = self.in_row.as_ref().map(|row| row.phase.warp_done);
         self.chunks(lanes, warp_done)
     }
 
@@ -183,12 +183,12 @@ impl Lower<'_> {
         self.define(r, if float { Kept::Splat(all) } else { Kept::General(all) });
     }
 
-    /// Whether only the first lane of each sixteen of a slot is stored where the current block leaves a piece
-    /// ([`crate::Piece::by_firsts`]).
+    /// Whether only the first lane of each sixteen of a slot is stored where the current block leaves a phase
+    /// ([`crate::Phase::by_firsts`]).
     fn is_by_firsts(&self, slot: usize) -> bool {
         let Some(row) = &self.in_row else { return false };
         match self.f.term(self.blocks.current) {
-            Terminator::Return { exit, .. } => row.piece.is_by_firsts(*exit, slot),
+            Terminator::Return { exit, .. } => row.phase.is_by_firsts(*exit, slot),
             _ => false,
         }
     }
@@ -310,8 +310,8 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn end_loops(&mut self) -> Result<(), Error> {
-        self.end_piece();
-        if self.last_piece {
+        self.end_phase();
+        if self.last_phase {
             self.end_row();
         }
         Ok(())
@@ -346,7 +346,7 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
-        if add && self.in_row.as_ref().is_some_and(|row| !row.piece.ways.notes(offset)) {
+        if add && self.in_row.as_ref().is_some_and(|row| !row.phase.exits.notes(offset)) {
             return Ok(());
         }
         let mut bits = self.guard_bits(mask)?;

@@ -21,7 +21,7 @@ use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::lower::hoisted_values;
 use crate::operands::{self, arg, malformed, result, wide};
-use crate::options::{BlockRow, Options, Piece};
+use crate::options::{BlockRow, Options, Phase};
 use crate::trap::{TrapLane, TrapSite};
 use crate::vector_stride::vector_strides;
 
@@ -159,8 +159,8 @@ pub(super) struct Lower<'a> {
     pub buffer_bytes: u32,
     /// Of code for rows of blocks.
     pub in_row: Option<super::block_row::InRow<'a>>,
-    /// What is written is the last piece.
-    pub last_piece: bool,
+    /// What is written is the last phase.
+    pub last_phase: bool,
     /// Blocks whose accesses go on where they end with the next warps and blocks of the grid ([`super::streams`]).
     pub streams: Vec<bool>,
     pub context: R,
@@ -222,24 +222,28 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
     Ok(lower.into_carried().finish())
 }
 
-/// Lowers a kernel for rows of blocks; `options` by piece.
-pub(super) fn lower_pieces(
-    pieces: &[Piece<'_>],
+/// Lowers a kernel for rows of blocks; `options` by phase.
+pub(super) fn lower_phases(
+    phases: &[Phase<'_>],
     row: &BlockRow,
     options: &[Options],
     env: FloatEnv,
 ) -> Result<Lowered, Error> {
-    let writes_shared = pieces.iter().any(|piece| super::pieces::writes_shared(piece.func));
+    let writes_shared = phases.iter().any(|phase| super::phases::writes_shared(phase.func));
     let mut carried = Carried::new();
-    for (number, (piece, options)) in pieces.iter().zip(options).enumerate() {
-        let mut lower = Lower::new(piece.func, options, env, carried, row.whole);
+    for (number, (phase, options)) in phases.iter().zip(options).enumerate() {
+        let mut lower = Lower::new(phase.func, options, env, carried, row.whole);
         if number == 0 {
-            lower.begin_row(row, pieces.len(), writes_shared);
-            if !pieces.iter().flat_map(|piece| &piece.ways).any(|way| way.pieces().any(|n| n == 0)) {
+            lower.begin_row(row, phases.len(), writes_shared);
+            if !phases
+                .iter()
+                .flat_map(|phase| &phase.successors)
+                .any(|successor| successor.phases().any(|n| n == 0))
+            {
                 lower.find_streams();
             }
         }
-        lower.piece(number, piece, number + 1 == pieces.len())?;
+        lower.phase(number, phase, number + 1 == phases.len())?;
         carried = lower.into_carried();
     }
     Ok(carried.finish())
@@ -259,7 +263,7 @@ impl<'a> Lower<'a> {
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
         let mut address_only = address_only(f, &forms, true, &[]);
-        let groups = usize::from(options.groups) / 4;
+        let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(
             f,
@@ -329,7 +333,7 @@ impl<'a> Lower<'a> {
             tables,
             buffer_bytes,
             in_row,
-            last_piece: false,
+            last_phase: false,
             streams: Vec::new(),
             context: context.unwrap_or(none),
             frame: none,

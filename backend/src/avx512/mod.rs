@@ -37,7 +37,7 @@ mod mads;
 mod masks;
 mod memory;
 mod one_access;
-mod pieces;
+mod phases;
 mod places;
 mod rows;
 mod runs;
@@ -58,7 +58,7 @@ use warpjit_ir::{Function, Opcode};
 use crate::code::{FloatEnv, Listing, RegionCode};
 use crate::error::Error;
 use crate::options::Options;
-use crate::options::{BlockRow, Piece};
+use crate::options::{BlockRow, Phase};
 use crate::trap::TrapLane;
 
 /// Compiles a region in mask form.
@@ -66,14 +66,14 @@ pub(crate) fn compile(func: &Function, options: &Options, env: FloatEnv) -> Resu
     finish(lower::lower(func, options, env)?, options, env)
 }
 
-/// Compiles a kernel for rows of blocks; `options` by piece.
-pub(crate) fn compile_pieces(
-    pieces: &[Piece<'_>],
+/// Compiles a kernel for rows of blocks; `options` by phase.
+pub(crate) fn compile_phases(
+    phases: &[Phase<'_>],
     row: &BlockRow,
     options: &[Options],
     env: FloatEnv,
 ) -> Result<RegionCode, Error> {
-    finish(lower::lower_pieces(pieces, row, options, env)?, &options[0], env)
+    finish(lower::lower_phases(phases, row, options, env)?, &options[0], env)
 }
 
 /// Makes machine code of what lowering has given.

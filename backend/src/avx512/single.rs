@@ -33,7 +33,7 @@ pub(super) struct SingleLoops {
     pub far: Vec<Value>,
     /// The fuel in a loop.
     pub fuel: HashMap<Block, R>,
-    /// Whether there are such loops in other pieces before this function.
+    /// Whether there are such loops in other phases before this function.
     pub before: bool,
 }
 

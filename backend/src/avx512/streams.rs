@@ -14,7 +14,7 @@ use super::lower::Lower;
 const AHEAD: i32 = 8192;
 
 impl Lower<'_> {
-    /// Finds the blocks that run once a thread, in a first piece to which nothing leads back.
+    /// Finds the blocks that run once a thread, in a first phase to which nothing leads back.
     pub fn find_streams(&mut self) {
         let order = &self.blocks.order;
         self.streams = vec![false; self.f.blocks.len()];
@@ -42,7 +42,7 @@ mod tests {
 
     use crate::Options;
     use crate::code::FloatEnv;
-    use crate::options::{BlockRow, Piece, Way};
+    use crate::options::{BlockRow, Phase, Successor};
     use crate::shape::Shape;
     use crate::{HostLevel, Target};
 
@@ -67,27 +67,27 @@ block2 at 0x10:
 }
 ";
 
-    /// What is compiled for so many pieces, all of one text; behind the last comes what `last` says.
-    fn listing(text: &str, pieces: usize, last: Way) -> String {
+    /// What is compiled for so many phases, all of one text; behind the last comes what `last` says.
+    fn listing(text: &str, phases: usize, last: Successor) -> String {
         let func = parse_function(text, &[]).expect("parses");
         let target =
             Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("there is such a target");
-        let way = |n: usize| if n + 1 < pieces { Way::Next(n + 1) } else { last };
-        let piece = |n: usize| Piece {
+        let successor = |n: usize| if n + 1 < phases { Successor::Next(n + 1) } else { last };
+        let phase = |n: usize| Phase {
             func: &func,
-            groups: 4,
+            chunk_groups: 4,
             slot_shapes: vec![Some(Shape::Affine(4))],
             apart: vec![Some(64)],
             by_firsts: Vec::new(),
             insts: 1,
-            ways: vec![way(n)],
+            successors: vec![successor(n)],
             checks: Vec::new(),
         };
-        let pieces: Vec<Piece<'_>> = (0..pieces).map(piece).collect();
-        let options: Vec<Options> = pieces
+        let phases: Vec<Phase<'_>> = (0..phases).map(phase).collect();
+        let options: Vec<Options> = phases
             .iter()
             .map(|p| Options {
-                groups: p.groups,
+                chunk_groups: p.chunk_groups,
                 list: true,
                 slot_shapes: p.slot_shapes.clone(),
                 apart: p.apart.clone(),
@@ -95,24 +95,24 @@ block2 at 0x10:
             })
             .collect();
         let row = BlockRow { whole: true, ..BlockRow::default() };
-        let made = super::super::compile_pieces(&pieces, &row, &options, FloatEnv::Default);
+        let made = super::super::compile_phases(&phases, &row, &options, FloatEnv::Default);
         made.expect("compiles").listing.assembly
     }
 
     #[test]
     fn what_a_thread_loads_once_is_asked_for_early() {
         let count = |text: &str| text.matches("prefetcht0").count();
-        assert_eq!(count(&listing(ONCE, 1, Way::Ended)), 1);
-        // Not by later pieces, nor by the first if it comes again: they may run many times.
-        assert_eq!(count(&listing(ONCE, 2, Way::Ended)), 1);
-        assert_eq!(count(&listing(ONCE, 2, Way::Next(0))), 0);
+        assert_eq!(count(&listing(ONCE, 1, Successor::Ended)), 1);
+        // Not by later phases, nor by the first if it comes again: they may run many times.
+        assert_eq!(count(&listing(ONCE, 2, Successor::Ended)), 1);
+        assert_eq!(count(&listing(ONCE, 2, Successor::Next(0))), 0);
         // A load in a loop walks on by itself.
         let again = ONCE.replace("jump block1(v1)", "jump block1(v0)").replace(
             "v3: i32 = iadd v2, v1",
             "v5: i32 = load.u32 global0[v0] align 4\n    v3: i32 = iadd v2, v5",
         );
-        assert_eq!(count(&listing(&again, 1, Way::Ended)), 1);
+        assert_eq!(count(&listing(&again, 1, Successor::Ended)), 1);
         let only = again.replace("    v1: i32 = load.u32 global0[v0] align 4\n", "");
-        assert_eq!(count(&listing(&only, 1, Way::Ended)), 0);
+        assert_eq!(count(&listing(&only, 1, Successor::Ended)), 0);
     }
 }

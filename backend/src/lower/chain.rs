@@ -10,7 +10,7 @@ use super::Lower;
 use crate::clif::{HostBlock, HostIntCC, I32, I32X4, I64, V};
 use crate::context::at;
 use crate::error::Error;
-use crate::options::{Link, LinkWay, Passage};
+use crate::options::{Link, LinkExit, Passage};
 use crate::shape::{Shape, SlotShape};
 
 /// Where the host's function is in a chain.
@@ -107,8 +107,9 @@ impl<'a> Lower<'a, '_> {
         // The threads of only some chunks may end where there are other exits, too.
         let some_end = returns.iter().any(|&(_, ends, _)| ends) || returns.len() > 1 && returns[0].0 == 0;
         for (place, &(own, ..)) in returns.iter().enumerate() {
-            let way = link.ways.get(own as usize);
-            let way = way.ok_or_else(|| Error::Malformed(format!("no way behind exit {own}")))?;
+            let link_exit = link.exits.get(own as usize);
+            let link_exit =
+                link_exit.ok_or_else(|| Error::Malformed(format!("nothing said of exit {own}")))?;
             let other = (place + 1 < returns.len()).then(|| self.e.block());
             if let Some(other) = other {
                 let this = self.e.block();
@@ -116,15 +117,15 @@ impl<'a> Lower<'a, '_> {
                 self.e.brif(is_it, (this, &[]), (other, &[]));
                 self.e.switch_to(this);
             }
-            if some_end && (way.next.is_some() || way.taken.is_some()) {
+            if some_end && (link_exit.next.is_some() || link_exit.taken.is_some()) {
                 let ended = self.e.load(I64, self.context, at::EXITED);
                 let (leaves, none) = (self.e.cold_block(), self.e.block());
                 self.e.brif(ended, (leaves, &[]), (none, &[]));
                 self.e.switch_to(leaves);
-                self.return_with(way.exit);
+                self.return_with(link_exit.exit);
                 self.e.switch_to(none);
             }
-            self.follow(way, left);
+            self.follow(link_exit, left);
             if let Some(other) = other {
                 self.e.switch_to(other);
             }
@@ -146,9 +147,9 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Goes where an exit leads.
-    fn follow(&mut self, way: &'a LinkWay, left: V) {
-        if !way.branches {
-            return self.pass(way.next.as_ref(), way.exit, left);
+    fn follow(&mut self, link_exit: &'a LinkExit, left: V) {
+        if !link_exit.branches {
+            return self.pass(link_exit.next.as_ref(), link_exit.exit, left);
         }
         let active = self.e.load(I64, self.context, at::ACTIVE);
         let cond = self.e.load(I64, self.context, at::COND);
@@ -156,17 +157,17 @@ impl<'a> Lower<'a, '_> {
         let (some, none) = (self.e.block(), self.e.block());
         self.e.brif(holds, (some, &[]), (none, &[]));
         self.e.switch_to(some);
-        if !way.any {
+        if !link_exit.any {
             let (all, part) = (self.e.block(), self.e.cold_block());
             let agree = self.e.icmp(HostIntCC::Equal, holds, active);
             self.e.brif(agree, (all, &[]), (part, &[]));
             self.e.switch_to(part);
-            self.return_with(way.exit);
+            self.return_with(link_exit.exit);
             self.e.switch_to(all);
         }
-        self.pass(way.taken.as_ref(), way.exit, left);
+        self.pass(link_exit.taken.as_ref(), link_exit.exit, left);
         self.e.switch_to(none);
-        self.pass(way.next.as_ref(), way.exit, left);
+        self.pass(link_exit.next.as_ref(), link_exit.exit, left);
     }
 
     /// Goes to the next link, if there is one and instructions are left.

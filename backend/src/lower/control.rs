@@ -227,8 +227,8 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn end_loops(&mut self) -> Result<(), Error> {
-        if let Some(last) = self.of_row.as_ref().map(|row| row.is_last_piece()) {
-            self.end_piece();
+        if let Some(last) = self.of_row.as_ref().map(|row| row.is_last_phase()) {
+            self.end_phase();
             if last {
                 self.end_row();
             }

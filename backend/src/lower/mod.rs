@@ -16,7 +16,7 @@ mod lanes;
 mod mads;
 mod mask;
 mod memory;
-mod pieces;
+mod phases;
 mod preload;
 mod rows;
 mod translate;
@@ -43,7 +43,7 @@ use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
-use crate::options::{BlockRow, Link, Options, Piece};
+use crate::options::{BlockRow, Link, Options, Phase};
 use crate::trap::{TrapLane, TrapSite};
 use float::Denormals;
 
@@ -64,7 +64,7 @@ enum Kept {
 /// Vectors of `fmad_trunc` in a region up to which they are compiled for speed.
 const MOST_FAST_MADS: usize = 256;
 
-/// What one piece of code for rows leaves for the next: all that is of the host's function, not of the piece's.
+/// What one phase of code for rows leaves for the next: all that is of the host's function, not of the phase's.
 struct Carried<'a, 'b> {
     e: Emit<'b>,
     sites: Vec<TrapSite>,
@@ -75,7 +75,7 @@ struct Carried<'a, 'b> {
     lane_buffer: Option<StackSlot>,
     sigs: Signatures,
     context: V,
-    of_row: Option<pieces::OfRow<'a>>,
+    of_row: Option<phases::OfRow<'a>>,
     of_chain: Option<chain::OfChain<'a>>,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct Lower<'a, 'b> {
     lane_buffer: Option<StackSlot>,
     context: V,
     /// In code for rows of blocks.
-    of_row: Option<pieces::OfRow<'a>>,
+    of_row: Option<phases::OfRow<'a>>,
     /// In code for chains.
     of_chain: Option<chain::OfChain<'a>>,
     frame: V,
@@ -237,23 +237,23 @@ pub(crate) fn lower(
     Ok(lower.into_carried().finish(options))
 }
 
-/// Lowers a kernel for rows of blocks, likewise; `options` by piece.
-pub(crate) fn lower_pieces(
-    pieces: &[Piece<'_>],
+/// Lowers a kernel for rows of blocks, likewise; `options` by phase.
+pub(crate) fn lower_phases(
+    phases: &[Phase<'_>],
     row: &BlockRow,
     options: &[Options],
     env: Denormals,
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let Some(first) = options.first() else { return Err(Error::Malformed("a kernel without pieces".into())) };
+    let Some(first) = options.first() else { return Err(Error::Malformed("a kernel without phases".into())) };
     let mut carried = Carried::new(Emit { b: builder, host: first.target.host });
-    for (number, (piece, options)) in pieces.iter().zip(options).enumerate() {
-        let mut lower = Lower::new(piece.func, options, env, list, carried);
+    for (number, (phase, options)) in phases.iter().zip(options).enumerate() {
+        let mut lower = Lower::new(phase.func, options, env, list, carried);
         if number == 0 {
-            lower.begin_row(row, pieces.len());
+            lower.begin_row(row, phases.len());
         }
-        lower.piece(number, piece)?;
+        lower.phase(number, phase)?;
         carried = lower.into_carried();
     }
     Ok(carried.finish(first))
@@ -313,7 +313,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
         let fast_mads = !options.single
             && e.host.fma
-            && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
+            && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.chunk_groups)));
         let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
         let wanted = fast_mads.then(|| Rc::new(DemandedLanes::new(f, &order.blocks)));
         let none = V::from_u32(0);
@@ -321,7 +321,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             e,
             f,
             options,
-            groups: usize::from(options.groups),
+            groups: usize::from(options.chunk_groups),
             forms,
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],

@@ -91,12 +91,16 @@ pub fn all_options() -> Vec<Options> {
         .then(|| Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("target"));
     for target in host.into_iter().chain(avx2) {
         for groups in [1, 2, 4, 8] {
-            list.push(Options { groups, ..Options::new(target.clone()) });
+            list.push(Options { chunk_groups: groups, ..Options::new(target.clone()) });
         }
-        list.push(Options { groups: 1, single: true, ..Options::new(target.clone()) });
+        list.push(Options { chunk_groups: 1, single: true, ..Options::new(target.clone()) });
         if target.has_wide_vectors() {
             for groups in [4, 8] {
-                list.push(Options { groups, wide_vectors: true, ..Options::new(target.clone()) });
+                list.push(Options {
+                    chunk_groups: groups,
+                    wide_vectors: true,
+                    ..Options::new(target.clone())
+                });
             }
         }
     }

@@ -78,7 +78,7 @@ fn random_addresses(random: &mut Random) -> String {
 
 #[test]
 fn sixteens_a_known_distance_apart_are_as_if_nobody_knew() {
-    let wide: Vec<_> = all_options().into_iter().filter(|o| o.wide_vectors && o.groups > 4).collect();
+    let wide: Vec<_> = all_options().into_iter().filter(|o| o.wide_vectors && o.chunk_groups > 4).collect();
     if wide.is_empty() {
         return;
     }

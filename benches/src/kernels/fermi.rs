@@ -1,5 +1,7 @@
-//! Sources of the Fermi kernels whose code is unrolled: what nvcc makes of the same work for sm_20, with 32-bit addresses.
-//! Parameters start at c0[0x20]; the block size is at c0[0x8], the grid size at c0[0x14].
+//! Writes the sources of those Fermi kernels whose loops are unrolled (sgemm, AES, n-body), as text for the assembler.
+//!
+//! The code is as nvcc would compile the same work for sm_20, with 32-bit addresses. Parameters start at c0[0x20]; the block size is at
+//! c0[0x8], the grid size at c0[0x14].
 
 use std::fmt::Write;
 

@@ -33,11 +33,11 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         && args.form != Form::Clif
         && groups.is_none_or(|groups| groups > MOST_NARROW);
     options.single = groups == Some(0);
-    options.groups = match groups {
+    options.chunk_groups = match groups {
         Some(0) => 1,
         Some(groups) => groups,
         None if options.wide_vectors => MOST_NARROW,
-        None => options.groups,
+        None => options.chunk_groups,
     };
     let generator = Generator::of(&options);
     let regions = RegionOptions {
@@ -50,7 +50,7 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
         let mut options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
         let warp = region.mask.lanes.div_ceil(4) as u8;
-        options.groups = if region.whole { warp } else { options.groups.min(warp) };
+        options.chunk_groups = if region.whole { warp } else { options.chunk_groups.min(warp) };
         list_region(&region.mask, &options).map_err(|error| anyhow!("{}: {error}", region.entry))
     };
     let mut text = String::new();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::dialect::{DecodeError, Dialect, Lines, fetch};
-use super::table::{Piece, Row};
+use super::table::{Element, Row};
 
 /// Writes the text of an instruction, without address and words.
 pub(crate) fn fmt_inst<D: Dialect>(
@@ -18,27 +18,27 @@ pub(crate) fn fmt_inst<D: Dialect>(
     let mut result = Ok(());
     let mut space = false;
     let mut nested = false;
-    let mut put = |f: &mut fmt::Formatter<'_>, piece: Piece<D>| -> fmt::Result {
-        if space && !matches!(piece, Piece::Close) {
+    let mut put = |f: &mut fmt::Formatter<'_>, element: Element<D>| -> fmt::Result {
+        if space && !matches!(element, Element::Close) {
             f.write_str(" ")?;
         }
-        space = !matches!(piece, Piece::Open);
-        match piece {
-            Piece::Word(name) | Piece::OperandWord(name) => f.write_str(name),
-            Piece::Open => {
+        space = !matches!(element, Element::Open);
+        match element {
+            Element::Word(name) | Element::OperandWord(name) => f.write_str(name),
+            Element::Open => {
                 nested = true;
                 f.write_str("(")
             }
-            Piece::Close => {
+            Element::Close => {
                 nested = false;
                 f.write_str(")")
             }
-            Piece::Operand(field, operand) => D::fmt_operand(field, operand, nested, f),
+            Element::Operand(field, operand) => D::fmt_operand(field, operand, nested, f),
         }
     };
-    D::table().walk(row, raw, pc, target, &mut |piece| {
+    D::table().walk(row, raw, pc, target, &mut |element| {
         if result.is_ok() {
-            result = put(f, piece);
+            result = put(f, element);
         }
     });
     result?;

@@ -26,7 +26,7 @@ pub(crate) use asm::{Encoded, assemble, canonical, encode};
 pub(crate) use dialect::{Others, fetch};
 pub(crate) use listing::{disasm, fmt_inst, listing};
 pub(crate) use matcher::{LabelField, State, wrap};
-pub(crate) use table::{Line, Piece, Slots, Table};
+pub(crate) use table::{Element, Line, Slots, Table};
 pub(crate) use token::Token;
 pub(crate) use token::{Kind, Memory, number};
 pub(crate) use words::{

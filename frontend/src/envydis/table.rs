@@ -53,7 +53,7 @@ pub struct Row<D: Dialect> {
 
 /// An element of an instruction's text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Piece<D: Dialect> {
+pub(crate) enum Element<D: Dialect> {
     Word(&'static str),
     OperandWord(&'static str),
     Open,
@@ -146,7 +146,7 @@ impl<D: Dialect> Table<D> {
         candidates.into_iter().find(|row| word & row.mask == row.value && row.available(target))
     }
 
-    /// Gives the pieces of an instruction's text to `out`. Returns the bits the text stands for, or `None` where a
+    /// Gives the elements of an instruction's text to `out`. Returns the bits the text stands for, or `None` where a
     /// slot has no alternative for the word.
     pub(crate) fn walk(
         &self,
@@ -154,7 +154,7 @@ impl<D: Dialect> Table<D> {
         word: u64,
         pc: u32,
         target: D::Target,
-        out: &mut dyn FnMut(Piece<D>),
+        out: &mut dyn FnMut(Element<D>),
     ) -> Option<u64> {
         let mut used = row.mask;
         self.walk_atoms(&row.atoms, (word, pc, target), &mut used, out)?;
@@ -166,19 +166,19 @@ impl<D: Dialect> Table<D> {
         atoms: &[Atom<D>],
         at: (u64, u32, D::Target),
         used: &mut u64,
-        out: &mut dyn FnMut(Piece<D>),
+        out: &mut dyn FnMut(Element<D>),
     ) -> Option<()> {
         let (word, pc, target) = at;
         for atom in atoms {
             match *atom {
-                Atom::Word(name) => out(Piece::Word(name)),
-                Atom::OperandWord(name) => out(Piece::OperandWord(name)),
-                Atom::Open => out(Piece::Open),
-                Atom::Close => out(Piece::Close),
+                Atom::Word(name) => out(Element::Word(name)),
+                Atom::OperandWord(name) => out(Element::OperandWord(name)),
+                Atom::Open => out(Element::Open),
+                Atom::Close => out(Element::Close),
                 Atom::Field(field) => {
                     *used |= D::field_mask(field);
                     if let Some(operand) = D::operand(field, word, pc) {
-                        out(Piece::Operand(field, operand));
+                        out(Element::Operand(field, operand));
                     }
                 }
                 Atom::Slot(slot) => {

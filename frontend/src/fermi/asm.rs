@@ -1,6 +1,6 @@
 //! Fermi's assembler: the shared one ([`crate::envydis`]) with Fermi's operands.
 
-use super::dialect::Fermi;
+use super::table::Fermi;
 use super::{Chip, Inst};
 use crate::envydis::{self, Assembly};
 use crate::error::SourceErrors;

@@ -2,15 +2,14 @@
 
 mod word;
 
-use super::dialect::Fermi;
 use super::field::{Field, Number};
 use super::operand::{Mods, Operand, PredSrc, RegWidth, Select, Src, TRUE_PRED};
-use super::table::table;
+use super::table::{Fermi, table};
 use super::words::CONDITIONS;
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
 use crate::envydis::{self, DecodeError, Signs, Type, code, lane_mask};
 
-type Piece = envydis::Piece<Fermi>;
+type Element = envydis::Element<Fermi>;
 
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
@@ -70,7 +69,7 @@ fn build(raw: u64, pc: u32, chip: Chip) -> Result<Builder, DecodeError> {
         listed: 0,
         unexplained: None,
     };
-    let used = table().walk(row, raw, pc, chip, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
+    let used = table().walk(row, raw, pc, chip, &mut |element| builder.element(element)).ok_or(undefined)?;
     builder.finish();
     builder.inst.unknown = raw & !used;
     Ok(builder)
@@ -100,25 +99,25 @@ struct Builder {
 }
 
 impl Builder {
-    fn piece(&mut self, piece: Piece) {
-        match piece {
-            Piece::Word(name) | Piece::OperandWord(name) if self.prefix => self.prefix_word(name),
-            Piece::Word(name) | Piece::OperandWord(name) => self.word(name),
-            Piece::Operand(Field::Guard(_), Operand::Pred(num)) => {
+    fn element(&mut self, element: Element) {
+        match element {
+            Element::Word(name) | Element::OperandWord(name) if self.prefix => self.prefix_word(name),
+            Element::Word(name) | Element::OperandWord(name) => self.word(name),
+            Element::Operand(Field::Guard(_), Operand::Pred(num)) => {
                 self.inst.guard = Some(PredSrc { num, not: self.signs.not });
                 self.signs.not = false;
             }
-            Piece::Operand(Field::CcTest, _) => {
+            Element::Operand(Field::CcTest, _) => {
                 let condition = self.condition.take();
                 if self.prefix || self.inst.op == Op::TexBar {
                     self.inst.cond = condition;
                 }
             }
-            Piece::Operand(field, operand) => self.field(field, operand),
-            Piece::Open => self.outer_type = self.ty,
+            Element::Operand(field, operand) => self.field(field, operand),
+            Element::Open => self.outer_type = self.ty,
             // The addend of a multiply-add has no type of the factors.
-            Piece::Close if !self.prefix => self.ty = self.outer_type,
-            Piece::Close => {}
+            Element::Close if !self.prefix => self.ty = self.outer_type,
+            Element::Close => {}
         }
     }
 

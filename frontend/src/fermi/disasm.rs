@@ -1,10 +1,13 @@
-//! Fermi's disassembler: listings in envydis's syntax.
+//! Fermi's disassembler: writes decoded instructions in envydis's syntax.
+//!
+//! In: code, and the address at which it stands. Out: a line for each instruction ([`disasm`]), or the text of all ([`listing`]). The
+//! shared printer ([`crate::envydis`]) walks the instruction's row; this file has Fermi's operands. NVIDIA's own syntax is in `sass`.
 
 use std::fmt;
 
-use super::dialect::Fermi;
 use super::field::{self, Field, Number};
 use super::operand::{Operand, RegWidth, TRUE_PRED, ZERO_REG};
+use super::table::Fermi;
 use super::{Chip, Inst};
 use crate::envydis;
 

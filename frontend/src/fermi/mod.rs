@@ -9,7 +9,6 @@ pub mod asm;
 mod asm_field;
 pub mod chip;
 pub mod decode;
-mod dialect;
 pub mod disasm;
 mod field;
 pub mod front_end;

@@ -3,6 +3,7 @@
 use super::table::rows;
 use super::{Family, Form};
 use crate::envydis::support_section;
+use crate::prose::wrapped;
 
 /// What runs.
 const RUNS: &str = "\
@@ -77,5 +78,5 @@ pub fn support_table() -> String {
             vec![chips.into()]
         });
     }
-    out
+    wrapped(&out)
 }

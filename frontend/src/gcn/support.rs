@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::Op;
 use super::table::rows;
 use super::{Chip, Features, Format, Generation, Row};
+use crate::prose::wrapped;
 
 /// Formats and what they are called in the document.
 const FORMATS: [(Format, &str); 18] = [
@@ -106,7 +107,7 @@ pub fn support_table() -> String {
             );
         }
     }
-    out
+    wrapped(&out)
 }
 
 /// The text of a row without names and features.

@@ -1,8 +1,12 @@
 //! Emits the IR of one block for Tesla and Fermi: cached slots, guard predicates, and separate blocks for cross-lane operations.
 
-use warpjit_ir::{Block, Builder, Builtin, GuestFault, IntCC, Slot, SlotInit, Terminator, Type, Value};
+use warpjit_ir::{
+    Block, Builder, Builtin, FloatCC, GuestFault, IntCC, Scalar, Slot, SlotInit, Terminator, Type, Value,
+};
 
+use super::Flags;
 use crate::emission::Emission;
+use crate::soft::Rounding;
 
 /// Slots that lifters make as they need them.
 #[derive(Debug)]
@@ -108,6 +112,34 @@ impl<O> Emitter<'_, O> {
             return self.b.icmp(IntCC::Ne, bit, none);
         }
         self.b.icmp(IntCC::Slt, value, none)
+    }
+
+    /// The modifiers of a source: abs, then neg.
+    pub(crate) fn modified(&mut self, value: Value, absolute: bool, negate: bool) -> Value {
+        let value = if absolute { self.b.fabs(value) } else { value };
+        if negate { self.b.fneg(value) } else { value }
+    }
+
+    /// The integral value in that direction.
+    pub(crate) fn round(&mut self, value: Value, direction: Rounding) -> Value {
+        match direction {
+            Rounding::Nearest => self.b.fnearest(value),
+            Rounding::Down => self.b.ffloor(value),
+            Rounding::Up => self.b.fceil(value),
+            Rounding::Zero => self.b.ftrunc(value),
+        }
+    }
+
+    /// `$c` of an f32 or f64 result: Z for zero and NaN, S for negative and NaN, C and O clear.
+    pub(crate) fn float_flags(&mut self, value: Value, ftz: bool) -> Flags {
+        let none = match self.b.func.ty(value).scalar {
+            Scalar::F64 => self.b.f64(0.0),
+            _ => self.b.f32(0.0),
+        };
+        let clear = self.b.bool(false);
+        let zero = self.b.fcmp(FloatCC::Ueq, value, none, ftz);
+        let sign = self.b.fcmp(FloatCC::Ult, value, none, ftz);
+        Flags { zero, sign, carry: clear, overflow: clear }
     }
 
     /// Ends the block so that the lanes of the guard (all without one) run what `rest` makes of a block of theirs, which

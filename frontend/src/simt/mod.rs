@@ -4,7 +4,6 @@
 mod convert;
 mod emit;
 mod flags;
-mod float;
 mod graph;
 mod lanes;
 pub(crate) mod lift_input;

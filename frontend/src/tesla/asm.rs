@@ -1,6 +1,6 @@
 //! Tesla's assembler: the shared one ([`crate::envydis`]) with Tesla's operands.
 
-use super::dialect::Tesla;
+use super::table::Tesla;
 use super::{Inst, Target};
 use crate::envydis::{self, Assembly};
 use crate::error::SourceErrors;

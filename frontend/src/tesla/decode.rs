@@ -1,8 +1,7 @@
 //! Decodes instruction words to [`Inst`].
 
-use super::dialect::Tesla;
 use super::operand::{AddOp, Mods, Operand, Src};
-use super::table::table;
+use super::table::{Tesla, table};
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
 use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
 
@@ -56,7 +55,8 @@ fn build(raw: u64, pc: u32, target: Target) -> Result<Builder, DecodeError> {
         quads: 0,
         unexplained: None,
     };
-    let used = table().walk(row, raw, pc, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
+    let used =
+        table().walk(row, raw, pc, target, &mut |element| builder.element(element)).ok_or(undefined)?;
     builder.inst.unknown = raw & !used;
     Ok(builder)
 }
@@ -96,19 +96,19 @@ pub(super) const CONDITIONS: [&str; 32] = [
     "o", "c", "a", "s", "", "", "", "", "", "", "", "", "ns", "na", "nc", "no",
 ];
 
-type Piece = envydis::Piece<Tesla>;
+type Element = envydis::Element<Tesla>;
 
 impl Builder {
-    fn piece(&mut self, piece: Piece) {
-        match (&self.state, piece) {
-            (State::Prefix, Piece::Word("exit")) => self.inst.end = End::Exit,
-            (State::Prefix, Piece::Word("join")) => self.inst.end = End::Join,
-            (State::Prefix, Piece::Word(name)) => {
+    fn element(&mut self, element: Element) {
+        match (&self.state, element) {
+            (State::Prefix, Element::Word("exit")) => self.inst.end = End::Exit,
+            (State::Prefix, Element::Word("join")) => self.inst.end = End::Join,
+            (State::Prefix, Element::Word(name)) => {
                 self.state = State::Body;
                 self.mnemonic(name);
             }
-            (State::Prefix, Piece::Open) => self.state = State::Condition,
-            (State::Condition, Piece::Word(name)) => match lane_mask(name) {
+            (State::Prefix, Element::Open) => self.state = State::Condition,
+            (State::Condition, Element::Word(name)) => match lane_mask(name) {
                 Some(mask) => self.inst.mods.lanes = mask,
                 None => {
                     self.condition = code(&CONDITIONS, name);
@@ -117,23 +117,23 @@ impl Builder {
                     self.inst.pred = self.condition.map(|cond| Predicate { cond, creg: 0 });
                 }
             },
-            (State::Condition, Piece::Operand(_, Operand::Creg(creg))) => {
+            (State::Condition, Element::Operand(_, Operand::Creg(creg))) => {
                 self.inst.pred = self.condition.map(|cond| Predicate { cond, creg });
             }
-            (State::Condition, Piece::Close) => self.state = State::Prefix,
-            (State::Body, Piece::Word(name)) => self.word(name),
-            (State::Body, Piece::OperandWord(name)) => {
+            (State::Condition, Element::Close) => self.state = State::Prefix,
+            (State::Body, Element::Word(name)) => self.word(name),
+            (State::Body, Element::OperandWord(name)) => {
                 self.memory_type = Type::parse(name);
                 self.explain(name, self.memory_type.is_some());
             }
-            (State::Body, Piece::Open) => {
+            (State::Body, Element::Open) => {
                 self.inst.mods.neg_product = self.signs.neg;
                 self.signs.neg = false;
                 self.outer_type = self.ty;
             }
             // The addend of an integer multiply-add is a whole register whatever the factors are.
-            (State::Body, Piece::Close) => self.ty = self.outer_type,
-            (State::Body, Piece::Operand(_, operand)) => self.operand(operand),
+            (State::Body, Element::Close) => self.ty = self.outer_type,
+            (State::Body, Element::Operand(_, operand)) => self.operand(operand),
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::dialect::Tesla;
 use super::operand::{Address, Operand, RegWidth};
+use super::table::Tesla;
 use super::{Inst, Target};
 use crate::envydis;
 

@@ -3,6 +3,7 @@
 use super::table::rows;
 use super::{Chip, Form, STAGES, Stage};
 use crate::envydis::support_section;
+use crate::prose::wrapped;
 
 /// What runs.
 const RUNS: &str = "\
@@ -40,7 +41,7 @@ pub fn support_table() -> String {
             vec![chips(&row.chips()), stages(&row.stages())]
         });
     }
-    out
+    wrapped(&out)
 }
 
 /// The chips in words.

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dialect::Vp1;
+use super::table::Vp1;
 use super::{Chip, Unit, bundle_len, decode};
 use crate::envydis::{Assembly, Encoded, encode, number};
 use crate::error::{SourceError, SourceErrors};

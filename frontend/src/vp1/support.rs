@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Unit;
 use super::table::rows;
+use crate::prose::wrapped;
 
 /// A markdown table of every row: `docs/support-vp1.md`.
 pub fn support_table() -> String {
@@ -36,5 +37,5 @@ pub fn support_table() -> String {
             );
         }
     }
-    out
+    wrapped(&out)
 }

@@ -38,7 +38,7 @@ pub use function::{
     Terminator,
 };
 pub use meter::{Budget, Meter, Stopped};
-pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
+pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Reach, Space};
 pub use pure::{PureFn, Special};
 pub use types::{Scalar, Type};
 pub use word_table::WordTable;

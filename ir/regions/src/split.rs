@@ -15,7 +15,7 @@ use warpjit_ir_core::builder::Builder;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::function::{Begun, Function, Imm, SlotInit, Terminator};
 use warpjit_ir_core::graph;
-use warpjit_ir_core::opcodes::{AtomicOp, Opcode, Space};
+use warpjit_ir_core::opcodes::{AtomicOp, Opcode, Reach, Space};
 use warpjit_ir_core::types::Type;
 
 use super::wave_memory::{WaveLoads, is_wave_store};
@@ -488,5 +488,5 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
 
 /// Whether a block contains an operation on quads.
 pub fn looks_at_quad(func: &Function, block: Block) -> bool {
-    func.block(block).insts.iter().any(|&inst| func.inst(inst).op == Opcode::QuadLane)
+    func.block(block).insts.iter().any(|&inst| func.inst(inst).op.reach() == Reach::Quad)
 }

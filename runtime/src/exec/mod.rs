@@ -24,8 +24,8 @@ pub(crate) mod samples;
 mod schedule;
 pub(crate) mod setup;
 pub(crate) mod stop;
+pub mod strategy;
 pub(crate) mod tiers;
-pub mod ways;
 
 pub(crate) use barrier::Barrier;
 pub(crate) use block::{BlockFault, BlockState, WarpWords};

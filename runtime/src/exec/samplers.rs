@@ -63,7 +63,7 @@ impl Sampler {
         let mut func = generate(key, target.has_fma())?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
         let mut options = Options::new(target);
-        options.groups = groups.unwrap_or(fitting).min((key.lanes() / 4) as u8);
+        options.chunk_groups = groups.unwrap_or(fitting).min((key.lanes() / 4) as u8);
         generator.choose(&mut options);
         options.open_loads = true;
         options.eight_lanes =

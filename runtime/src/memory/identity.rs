@@ -1,8 +1,8 @@
-//! Mapping in a space whose addresses are the host's.
+//! Adds mappings to an *identity* memory, in which a guest address is the host's address of the same byte.
 //!
-//! What has no address of its own comes from a range that the space has reserved ([`Own`]), so that code finds it as it finds the window of
-//! other spaces ([`super::rebase`]). What the embedder has chosen is elsewhere in the process: from then on the space is careful. What was
-//! unmapped while somebody used the space stays held until nobody does.
+//! If the embedder names no address, one is taken from a range that the memory has reserved ([`Own`]); compiled code finds that range as
+//! it finds the window of other memories ([`super::rebase`]). If the embedder names an address outside of that range, compiled code
+//! checks every access from then on. Pages that are unmapped while a launch runs are kept until no launch uses the memory.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};

@@ -2,7 +2,7 @@
 
 use super::Template;
 use crate::exec::setup::Plan;
-use crate::exec::ways::Way;
+use crate::exec::strategy::Strategy;
 use crate::exec::{Outcome, Scheduler, Stop, Tiers, Watch};
 use crate::variant::Variant;
 use crate::{CancelToken, Memory};
@@ -16,7 +16,7 @@ pub(crate) struct Owned {
     pub template: Arc<Template>,
     /// Stops the launch, beside the launch's own token.
     pub cancel: CancelToken,
-    /// Makes the tiers that run blocks in other ways.
+    /// Makes the tiers for other strategies.
     pub others: Others,
 }
 
@@ -27,15 +27,15 @@ pub(crate) struct Wide {
     owned: Arc<Owned>,
 }
 
-/// Makes the tiers that run blocks in other ways.
-pub(crate) type Others = Box<dyn Fn(Way) -> Option<Arc<Tiers>> + Send + Sync>;
+/// Makes the tiers for strategies other than vectors.
+pub(crate) type Others = Box<dyn Fn(Strategy) -> Option<Arc<Tiers>> + Send + Sync>;
 
 /// Makes what makes them. `tiers` are those of vectors.
 pub(crate) fn others_of(template: &Arc<Template>, variant: Variant, tiers: &Arc<Tiers>) -> Others {
     let (template, tiers) = (template.clone(), tiers.clone());
-    Box::new(move |way| {
+    Box::new(move |strategy| {
         let (config, cancel) = (template.engine.config(), template.launch.cancel.as_ref());
-        template.program.other_tiers(way, variant, &tiers, config, cancel)
+        template.program.other_tiers(strategy, variant, &tiers, config, cancel)
     })
 }
 

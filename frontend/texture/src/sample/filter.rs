@@ -1,4 +1,8 @@
-//! From coordinates to texels and weights: docs/hardware/textures-nv.md section 7, docs/hardware/graphics-gcn.md section 5.2.
+//! Finds the texels that a filter reads along one axis of a level, and their weights.
+//!
+//! In: a coordinate, the number of texels, and what lies beyond the first and last of them ([`Edge`]). Out: an [`Axis`] of two texels;
+//! nearest filtering uses the first only. Rounding is the chip's: docs/hardware/textures-nv.md section 7,
+//! docs/hardware/graphics-gcn.md section 5.2.
 
 use super::sampler::{Reduction, Rounding, Wrap};
 use crate::Texel;

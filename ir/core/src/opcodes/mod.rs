@@ -42,6 +42,17 @@ impl Group {
     }
 }
 
+/// How far away the lanes are that a lane's result of an operation depends on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reach {
+    /// The lane itself.
+    Lane,
+    /// The four lanes of its quad. A region can hold the operation if each chunk is of whole quads.
+    Quad,
+    /// Any lane of the warp. A region can hold the operation if it runs the whole warp at once.
+    Warp,
+}
+
 /// Operand and result typing of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sig {
@@ -255,9 +266,10 @@ opcodes! {
     /// with. Cross-lane (order).
     Atomic, "atomic", Atomic, Sig::Special;
     /// Tries to take the lock of the word of shared or global memory at the address: operands address, optionally the guard; gives success.
-    /// Cross-lane.
+    /// Cross-lane (order).
     Lock, "lock", Atomic, Sig::Special;
-    /// Stores to a word of shared or global memory and frees its lock: operands address, value, optionally the guard. Cross-lane.
+    /// Stores to a word of shared or global memory and frees its lock: operands address, value, optionally the guard. Cross-lane
+    /// (order).
     UnlockStore, "unlock_store", Atomic, Sig::Special;
     /// A load that some lanes must not do: operands address, truth value, then optionally the guard. Where that holds
     /// in a lane that takes part it is a `memory` fault of the lowest one of such, or of one below that is not aligned.
@@ -295,35 +307,38 @@ opcodes! {
     Splat, "splat", Mask, Sig::Same(1, ANY);
 
     /// Mask form: one bit for each lane that runs together (a chunk, or the warp), those that entered and where the operand holds.
-    /// Which bit is whose is known to the next three only.
+    /// Which bit is whose is known to the next three only. Cross-lane.
     ChunkBallot, "chunk_ballot", Mask, Sig::Fixed(&[I1], I64);
     /// Mask form: the lanes of a uniform value's bits, one or more of those of a `chunk_ballot`.
     ChunkMask, "chunk_mask", Mask, Sig::Fixed(&[I64], I1);
     /// Mask form: the operand, put where `chunk_value` finds a single lane's.
     ChunkSpread, "chunk_spread", Mask, Sig::Same(1, LANE);
     /// Mask form: the first operand, a `chunk_spread`, in the lane that the second one is the number of: that of its
-    /// bit in `chunk_ballot`. Uniform.
+    /// bit in `chunk_ballot`. Uniform. Cross-lane.
     ChunkValue, "chunk_value", Mask, Sig::Special;
 }
 
 impl Opcode {
+    /// How far away the lanes are that a lane's result depends on.
+    pub fn reach(self) -> Reach {
+        use Opcode::*;
+        match self {
+            QuadLane => Reach::Quad,
+            VoteAny | VoteAll | Ballot | Shuffle | ChunkBallot | ChunkValue => Reach::Warp,
+            _ => Reach::Lane,
+        }
+    }
+
+    /// Whether lanes execute it in an order that can be observed: the lowest lane first.
+    pub fn has_lane_order(self) -> bool {
+        use Opcode::*;
+        matches!(self, Atomic | Lock | UnlockStore | Clock | CallDevice)
+    }
+
     /// Whether the operation looks at other lanes or has an order between lanes, so that it stands in a block of
     /// its own in SPMD form and ends a lane region (atomics only where the order would be another).
     pub fn is_cross_lane(self) -> bool {
-        use Opcode::*;
-        matches!(
-            self,
-            VoteAny
-                | VoteAll
-                | Ballot
-                | QuadLane
-                | Shuffle
-                | Atomic
-                | Lock
-                | UnlockStore
-                | Clock
-                | CallDevice
-        ) || matches!(self, ChunkBallot | ChunkValue)
+        self.reach() != Reach::Lane || self.has_lane_order()
     }
 
     /// Whether the operation does something besides giving its result, or gives another result each time.
@@ -361,10 +376,7 @@ impl Opcode {
 
     /// Whether it is a cross-lane operation that a region can hold if it runs all lanes of the warp at once.
     pub fn is_in_whole_warp(self) -> bool {
-        matches!(
-            self,
-            Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane
-        )
+        self.reach() != Reach::Lane && !matches!(self, Opcode::ChunkBallot | Opcode::ChunkValue)
     }
 
     /// Whether the result differs from lane to lane even if no operand does.

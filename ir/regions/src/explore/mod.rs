@@ -29,7 +29,7 @@ use warpjit_ir_core::entities::Block;
 pub use warpjit_ir_core::exit::ExitKind;
 use warpjit_ir_core::function::{Function, Imm, InstData, LeaveKind, PushKind, Terminator};
 use warpjit_ir_core::meter::{Meter, Stopped};
-use warpjit_ir_core::opcodes::{Opcode, Space};
+use warpjit_ir_core::opcodes::{Opcode, Reach, Space};
 
 /// Factor on both limits if one chunk holds the whole warp. Blocks are single bundles then, and most of their
 /// instructions read and write slots.
@@ -200,9 +200,12 @@ fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
 fn is_of_interpreter(func: &Function, run: Run, block: Block) -> bool {
     let possible = |inst: &InstData| match (inst.op, inst.imm) {
         (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
-        (Opcode::QuadLane, _) if run.by_quads => true,
         (Opcode::CallDevice, Imm::Device(site)) => !(site.callee.stores)(site.params),
-        (op, _) => !op.is_cross_lane() || run.across && op.is_in_whole_warp(),
+        (op, _) => match op.reach() {
+            Reach::Lane => !op.has_lane_order(),
+            Reach::Quad => run.by_quads || run.across,
+            Reach::Warp => run.across && op.is_in_whole_warp(),
+        },
     };
     func.block(block)
         .insts

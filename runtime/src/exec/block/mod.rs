@@ -6,8 +6,8 @@ use super::memory::{Local, Shared, View};
 use super::repeats::{FirstLook, Repeats};
 use super::setup::Place;
 use super::setup::{Plan, frame_bits};
+use super::strategy::Strategy;
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers, Until};
-use super::ways::Way;
 use crate::Memory;
 use std::time::Instant;
 use warpjit_backend::RowWarp;
@@ -97,8 +97,8 @@ pub struct RunningBlock {
     place: Option<Place>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
-    /// The way that it runs, which decides the layout of its frames.
-    pub way: Way,
+    /// The strategy with which it runs. Its frames have the layout of that strategy.
+    pub strategy: Strategy,
 }
 
 /// A fault, and the warp that it happened to.
@@ -202,7 +202,7 @@ impl RunningBlock {
             ended_steps: (0, 0),
             place: None,
             was_prepared: false,
-            way: Way::default(),
+            strategy: Strategy::default(),
         };
         block.shared.reset(plan, index);
         block

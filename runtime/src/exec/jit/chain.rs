@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use warpjit_backend::{self as backend, Link, LinkWay, Options, Passage, Shape, SlotShape};
+use warpjit_backend::{self as backend, Link, LinkExit, Options, Passage, Shape, SlotShape};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
@@ -230,7 +230,7 @@ impl Jit {
                 };
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
-            let ways =
+            let exits =
                 part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
             let first_fault = faults.len() as u32;
             faults.extend(part.region.faults.iter().copied());
@@ -239,7 +239,7 @@ impl Jit {
                 options: part.options.clone(),
                 // Parts of blocks have none, and a loop of such links must end as well.
                 insts: self.kernel.func.block(part.at).guest_insts.max(1),
-                ways,
+                exits,
                 first_fault,
                 checks: part.checks(),
                 otherwise: parts[place + 1..].first().filter(|next| next.at == part.at).map(|_| place + 1),
@@ -312,7 +312,7 @@ impl Jit {
                 && let Some((region, options)) = self.whole_part(at, meter)?
             {
                 // Their vectors are many.
-                insts += insts_of(&region) * usize::from(options.groups.max(2) / 2);
+                insts += insts_of(&region) * usize::from(options.chunk_groups.max(2) / 2);
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
@@ -371,17 +371,17 @@ impl Jit {
     }
 
     /// Where an exit leads, by its number in the chain.
-    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkWay {
-        let ends = LinkWay { exit: number, next: None, taken: None, branches: false, any: false };
+    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkExit {
+        let ends = LinkExit { exit: number, next: None, taken: None, branches: false, any: false };
         let block = match exit {
             ExitKind::Ended => return ends,
-            ExitKind::Enter(block) => return LinkWay { next: passage(block), ..ends },
+            ExitKind::Enter(block) => return LinkExit { next: passage(block), ..ends },
             ExitKind::Terminator(block) => block,
         };
         let func = &self.kernel.func;
         match func.term(block) {
-            Terminator::Jump(to) => LinkWay { next: passage(to.block), ..ends },
-            Terminator::Branch { cond, taken, next } => LinkWay {
+            Terminator::Jump(to) => LinkExit { next: passage(to.block), ..ends },
+            Terminator::Branch { cond, taken, next } => LinkExit {
                 next: passage(next.block),
                 taken: passage(taken.block),
                 branches: true,

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpjit_backend::{BlockRow, Options, RegionCode, RowSlot, SlotShape, Way};
+use warpjit_backend::{BlockRow, Options, RegionCode, RowSlot, SlotShape, Successor};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
 
 use super::assumptions::Assumption;
-use super::phases::{Piece, Pieces};
+use super::phases::{Phase, Phases};
 use super::{Jit, lock};
 use crate::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 
@@ -49,7 +49,7 @@ impl Jit {
         made: &mut RegionCode,
     ) -> Box<CodeListing> {
         let parts = regions.map(|(region, assumptions, options)| {
-            let lanes = if options.single { 1 } else { 4 * u32::from(options.groups) };
+            let lanes = if options.single { 1 } else { 4 * u32::from(options.chunk_groups) };
             let mut part = self.part(region, lanes);
             part.looked_at = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
             part
@@ -60,7 +60,7 @@ impl Jit {
     /// Code for rows of blocks; it has no name yet.
     pub(super) fn list_rows(
         &self,
-        pieces: &Pieces,
+        phases: &Phases,
         row: &BlockRow,
         assumptions: &[Assumption],
         made: &mut RegionCode,
@@ -68,10 +68,10 @@ impl Jit {
         let slots = self.kernel.func.slots.len();
         let mut read = SlotSet::empty(slots);
         let mut parts = Vec::new();
-        for piece in &pieces.list {
-            let of_piece = read_slots(&piece.region.mask);
-            parts.push(self.piece(piece, &of_piece));
-            read.union(&of_piece);
+        for phase in &phases.list {
+            let of_phase = read_slots(&phase.region.mask);
+            parts.push(self.phase(phase, &of_phase));
+            read.union(&of_phase);
         }
         let mut assumed: Vec<KnownSlot> = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
         for slot in read.iter().filter(|slot| slot.index() < slots) {
@@ -99,28 +99,28 @@ impl Jit {
         Box::new(CodeListing { name: String::new(), kind, parts, assumed, bytes, clif, host })
     }
 
-    fn piece(&self, piece: &Piece, read: &SlotSet) -> CodePart {
-        let mut part = self.part(&piece.region, u32::from(piece.groups) * 4);
-        for (text, way) in part.exits.iter_mut().zip(&piece.ways) {
-            *text += &match way {
-                Way::Ended => String::new(),
-                Way::Next(to) => format!(": phase {to}"),
-                Way::Branch { taken, next } => {
+    fn phase(&self, phase: &Phase, read: &SlotSet) -> CodePart {
+        let mut part = self.part(&phase.region, u32::from(phase.chunk_groups) * 4);
+        for (text, successor) in part.exits.iter_mut().zip(&phase.successors) {
+            *text += &match successor {
+                Successor::Ended => String::new(),
+                Successor::Next(to) => format!(": phase {to}"),
+                Successor::Branch { taken, next } => {
                     format!(": phase {taken} if its condition is true in all lanes, phase {next} if in none")
                 }
             };
         }
-        let checked = |slot: Slot| piece.checks.iter().any(|(of, ..)| *of == slot);
+        let checked = |slot: Slot| phase.checks.iter().any(|(of, ..)| *of == slot);
         for slot in read.iter().filter(|&slot| !checked(slot)) {
-            if let Some(&Some(known)) = piece.shapes.get(slot.index()) {
+            if let Some(&Some(known)) = phase.shapes.get(slot.index()) {
                 let mut known = self.known(slot, known);
-                if piece.firsts.iter().any(|(of, _)| *of == slot) {
+                if phase.firsts.iter().any(|(of, _)| *of == slot) {
                     known.what += ", of each 16 lanes only the first is stored";
                 }
                 part.known.push(known);
             }
         }
-        part.looked_at = piece.checks.iter().map(|&(slot, known)| self.known(slot, known)).collect();
+        part.looked_at = phase.checks.iter().map(|&(slot, known)| self.known(slot, known)).collect();
         part
     }
 

@@ -12,13 +12,15 @@ mod block_class;
 mod chain;
 mod compact_slots;
 mod compiled;
+mod cut_phases;
 mod listing;
 mod phases;
-mod pieces;
 mod rows;
+mod run_row;
 mod sample_block;
 #[cfg_attr(not(feature = "cache"), path = "not_stored.rs")]
 mod stored;
+mod versions;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,7 +41,7 @@ use crate::cache::CacheConfig;
 use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::limits::Limits;
-use crate::fork::{self, Guard, Mutex};
+use crate::fork::{Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Budget, CancelToken, CodeListing, ConfigError, Error};
@@ -49,61 +51,15 @@ pub use background::Ready;
 pub use chain::Chain;
 use chain::Chains;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
-use phases::Pieces;
-pub use rows::{Make, Parted, RowFacts, RowFlow};
+use phases::Phases;
+pub use rows::{Make, RowFacts};
+pub use run_row::{Parted, RowFlow};
 use sample_block::BlockClasses;
 pub use sample_block::SampleBlock;
+use versions::{MOST_START_VERSIONS, MOST_VERSIONS, Versions};
 
 /// How a region is cut out of a kernel.
 type Cut = fn(&Kernel, Block, &SlotFacts, &Meter) -> Result<Option<Region>, Stopped>;
-
-/// Most versions of a region with assumptions. After these comes the one without.
-const MOST_VERSIONS: usize = 3;
-
-/// The same for regions at which warps start. Their lane patterns depend on the block size.
-const MOST_START_VERSIONS: usize = 8;
-
-/// The versions of the region that starts at a block.
-#[derive(Debug, Default)]
-struct Versions {
-    list: Vec<Arc<Compiled>>,
-    /// The code generator rejected the region, or the block must run in the interpreter.
-    impossible: bool,
-    /// If another version is being compiled or waits to be: in which process ([`fork::generation`]).
-    queued: Option<u64>,
-    /// Another version could not be compiled, so there will be no more.
-    full: bool,
-}
-
-impl Versions {
-    /// Whether another version is being compiled, or waits to be.
-    fn is_queued(&self) -> bool {
-        self.queued == Some(fork::generation())
-    }
-
-    /// Sets whether another version has been asked for.
-    fn set_queued(&mut self, queued: bool) {
-        self.queued = queued.then(fork::generation);
-    }
-
-    /// Adds a compiled version. `last`: no other one can be made.
-    fn add(
-        &mut self,
-        made: Result<Option<Compiled>, Error>,
-        last: bool,
-        announce: impl FnOnce(&mut Compiled) -> Announced,
-    ) -> Result<Option<Arc<Compiled>>, Error> {
-        let refused = !matches!(made, Ok(Some(_)));
-        self.impossible |= refused && (last || self.list.is_empty());
-        self.full |= refused;
-        let Some(mut code) = made? else { return Ok(None) };
-        code.number = self.list.len() as u32;
-        code.announced = announce(&mut code);
-        let code = Arc::new(code);
-        self.list.push(code.clone());
-        Ok(Some(code))
-    }
-}
 
 /// Time in which at least one thread was compiling.
 #[derive(Debug, Default)]
@@ -150,7 +106,7 @@ pub struct Jit {
     kinds: Mutex<BlockClasses>,
     /// Where the kernel's phases start, once asked for; and the phases themselves, until they are compiled.
     starts: OnceLock<Vec<Block>>,
-    found: Mutex<Option<Pieces>>,
+    found: Mutex<Option<Phases>>,
     facts: RowFacts,
     offsets: Vec<u32>,
     /// Regions joined, and how often warps have gone from one to the next.
@@ -384,7 +340,7 @@ impl Jit {
         let kernel = &*self.kernel;
         let known = SlotFacts::none(kernel.func.slots.len());
         let Some(region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
-        let groups = self.groups(&region);
+        let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut assumptions = Vec::new();
         let mut start = None;
@@ -421,7 +377,7 @@ impl Jit {
         cut: Cut,
         meter: &Meter,
     ) -> Result<Option<(Region, Options)>, Error> {
-        let groups = self.groups(&region);
+        let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut known = SlotFacts::none(self.kernel.func.slots.len());
         for a in assumptions {
@@ -459,10 +415,10 @@ impl Jit {
         Ok(Some((region, options)))
     }
 
-    /// How a region is compiled with chunks of so many groups of lanes, if nothing is assumed.
+    /// How a region is compiled with chunks of that many groups of four lanes, if nothing is assumed.
     fn options_of(&self, region: &Region, groups: u8) -> Options {
         let mut options = Options::new(self.target.clone());
-        options.groups = groups;
+        options.chunk_groups = groups;
         options.may_wait = region.may_wait;
         // Calls of regions that wait are split by lanes.
         options.all_enter = self.facts.full_warps && self.kernel.is_wave() && !region.may_wait;

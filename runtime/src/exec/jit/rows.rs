@@ -1,7 +1,7 @@
-//! Compiles and runs grid-row code: one function that contains the loops over the warps of a block and the blocks of a grid row
+//! Compiles grid-row code, and says what it needs of a launch; [`super::run_row`] runs it. It is one function that contains the loops over the warps of a block and the blocks of a grid row
 //! ([`BlockRow`]).
 //!
-//! The function consists of phases, which mostly end at barriers ([`super::pieces`]). It is for kernels whose warps mostly take
+//! The function consists of phases, which mostly end at barriers ([`super::phases`]). It is for kernels whose warps mostly take
 //! the same path. If the warps of a block diverge, it returns, and that block continues warp by warp.
 
 use std::hash::{Hash, Hasher};
@@ -9,9 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{
-    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape, VECTOR_LANES,
-};
+use warpjit_backend::{self as backend, BlockRow, Options, Phase, RowField, RowSlot, Shape, VECTOR_LANES};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
@@ -19,10 +17,8 @@ use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotInit, Space, Terminator};
 
 use super::sample_block::{BlockSize, SampleBlock};
-use super::{Compiled, Jit, RegionFlow, Versions, lock};
+use super::{Compiled, Jit, Versions, lock};
 use crate::exec::compiler_threads::Background;
-use crate::exec::memory::Rights;
-use crate::vm;
 use crate::{CancelToken, Error};
 
 /// Most versions of grid-row code, one for each block class.
@@ -86,13 +82,13 @@ pub(super) struct RowNeeds {
     /// Warps that the barriers require, if it is not all.
     pub warps: Option<u32>,
     /// The phases.
-    pub pieces: Vec<PieceExits>,
+    pub phases: Vec<PhaseExits>,
 }
 
 impl RowNeeds {
     /// Whether there is a single phase and all threads end with it. Then the code does not report the exits taken.
     pub fn is_plain(&self) -> bool {
-        self.pieces.len() == 1 && self.pieces[0].exits.iter().all(|exit| matches!(exit, ExitKind::Ended))
+        self.phases.len() == 1 && self.phases[0].exits.iter().all(|exit| matches!(exit, ExitKind::Ended))
     }
 }
 
@@ -101,14 +97,14 @@ impl RowNeeds {
 pub(super) struct Firsts {
     pub slot: Slot,
     /// Its first word in the frame.
-    word: usize,
+    pub word: usize,
     /// Its stride.
     pub step: i32,
 }
 
 impl Firsts {
     /// Fills in the other lanes in a frame.
-    fn spread(self, frame: &mut [u32], lanes: usize) {
+    pub fn spread(self, frame: &mut [u32], lanes: usize) {
         let Some(words) = frame.get_mut(self.word..self.word + lanes) else { return };
         for sixteen in words.chunks_mut(VECTOR_LANES as usize) {
             let first = sixteen[0];
@@ -120,7 +116,7 @@ impl Firsts {
 
 /// Where a phase starts, and its exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PieceExits {
+pub(super) struct PhaseExits {
     pub at: Block,
     pub exits: Vec<ExitKind>,
     pub faults: Vec<RegionFault>,
@@ -175,8 +171,8 @@ impl Jit {
             return Ok(None);
         }
         let found = { lock(&self.found).take() };
-        let found = if found.is_some() { found } else { self.pieces(entry, meter)? };
-        let Some(mut pieces) = found else { return Ok(None) };
+        let found = if found.is_some() { found } else { self.phases(entry, meter)? };
+        let Some(mut phases) = found else { return Ok(None) };
         // These operations read lanes without a thread, or activate them.
         let looks = func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
         let wakes = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::QuadOn { .. })));
@@ -189,7 +185,7 @@ impl Jit {
             fixed: self.facts.fixed.clone(),
             restored: Vec::new(),
             indexed: Vec::new(),
-            copies_shared: pieces.list.iter().any(|piece| writes_shared(&piece.region)),
+            copies_shared: phases.list.iter().any(|phase| writes_shared(&phase.region)),
             keeps_lanes,
             whole: sample.whole,
         };
@@ -199,7 +195,7 @@ impl Jit {
             let slot = Slot::new(number);
             let words = self.words_of_slot(slot);
             let bytes = 4 * words.start as u32..4 * words.end as u32;
-            let written = pieces.written.contains(slot);
+            let written = phases.written.contains(slot);
             let matters = written && (keeps_lanes || live.contains(slot));
             row.slots[number] = match data.init {
                 SlotInit::Builtin(which @ (Builtin::Ctaid(0) | Builtin::LinearCtaid)) => {
@@ -233,7 +229,7 @@ impl Jit {
                 }
             };
         }
-        let found = self.know_slots_of_rows(&mut pieces, sample, &of_block, keeps_lanes, meter)?;
+        let found = self.propagate_patterns_of_warps(&mut phases, sample, &of_block, keeps_lanes, meter)?;
         let Some(assumptions) = found else { return Ok(None) };
         for a in assumptions.iter().filter(|a| a.known.shape == Shape::Uniform) {
             if candidates.contains(&a.slot) {
@@ -247,31 +243,35 @@ impl Jit {
         options.translated = self.variant.translates();
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
-        let list: Vec<Piece<'_>> = pieces
+        let list: Vec<Phase<'_>> = phases
             .list
             .iter()
-            .map(|piece| Piece {
-                func: &piece.region.mask,
-                groups: piece.groups,
-                slot_shapes: piece.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
-                apart: piece.apart(),
-                by_firsts: piece.by_firsts.clone(),
-                insts: guest_insts(func, &piece.region),
-                ways: piece.ways.clone(),
-                checks: piece.checks.clone(),
+            .map(|phase| Phase {
+                func: &phase.region.mask,
+                chunk_groups: phase.chunk_groups,
+                slot_shapes: phase.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
+                apart: phase.apart(),
+                by_firsts: phase.by_firsts.clone(),
+                insts: guest_insts(func, &phase.region),
+                successors: phase.successors.clone(),
+                checks: phase.checks.clone(),
             })
             .collect();
         meter.stage("generating its code")?;
         let mut made =
-            backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+            backend::compile_phases(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
         meter.hold(made.code.len())?;
-        let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
-        let exits = |piece: super::phases::Piece| PieceExits {
-            at: piece.region.entry,
-            exits: piece.region.exits,
-            faults: piece.region.faults,
-            firsts: piece.firsts.iter().map(|&(slot, step)| self.firsts_of(slot, step)).collect(),
-            next: piece.ways.iter().map(|way| way.pieces().map(|to| to as u32).collect()).collect(),
+        let listing = options.list.then(|| self.list_rows(&phases, &row, &assumptions, &mut made));
+        let exits = |phase: super::phases::Phase| PhaseExits {
+            at: phase.region.entry,
+            exits: phase.region.exits,
+            faults: phase.region.faults,
+            firsts: phase.firsts.iter().map(|&(slot, step)| self.firsts_of(slot, step)).collect(),
+            next: phase
+                .successors
+                .iter()
+                .map(|successor| successor.phases().map(|to| to as u32).collect())
+                .collect(),
         };
         let needs = RowNeeds {
             kind: self.class_of(sample),
@@ -280,11 +280,11 @@ impl Jit {
             shared: made.shared_reach,
             whole: sample.whole,
             copies_shared: row.copies_shared,
-            warps: pieces.warps,
-            pieces: pieces.list.into_iter().map(exits).collect(),
+            warps: phases.warps,
+            phases: phases.list.into_iter().map(exits).collect(),
         };
         let mut code = self.compiled(made, entry)?;
-        (code.assumptions, code.written, code.row) = (assumptions, pieces.written, Some(needs));
+        (code.assumptions, code.written, code.row) = (assumptions, phases.written, Some(needs));
         code.listing = listing;
         Ok(Some(code))
     }
@@ -306,7 +306,7 @@ impl Jit {
         // A kernel with a barrier has several phases. Testing that is cheaper than finding them, which would take
         // longer than a start from the cache.
         let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
-        !made && (waits() || self.piece_starts(func.entry, cancel).len() > 1)
+        !made && (waits() || self.phase_starts(func.entry, cancel).len() > 1)
     }
 
     /// Whether there may be grid-row code.
@@ -362,7 +362,7 @@ impl Jit {
             && lock(&self.kinds).may_try(kind);
         match make {
             Make::Now if may => {}
-            Make::Behind(background) if may && self.pieces_have_code(at, cancel) => {
+            Make::Behind(background) if may && self.phases_have_code(at, cancel) => {
                 let queued = self.compile_rows_behind(at, sample, background);
                 versions.set_queued(queued);
                 if queued {
@@ -418,121 +418,4 @@ fn writes_shared(region: &Region) -> bool {
         warpjit_ir::Imm::Mem(m) | warpjit_ir::Imm::Atomic(m, _) => m.space == Space::Shared,
         _ => false,
     })
-}
-
-impl Compiled {
-    /// Whether it is grid-row code that copies initial shared memory for each block.
-    pub fn copies_shared(&self) -> bool {
-        self.row.as_ref().is_some_and(|row| row.copies_shared)
-    }
-
-    /// Whether it is grid-row code that does not count instructions, because all its blocks execute the same number.
-    pub fn is_plain_row(&self) -> bool {
-        self.row.as_ref().is_some_and(RowNeeds::is_plain)
-    }
-
-    /// Runs a grid row. The context holds everything but the warps; its memory must be the launch's.
-    pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp], rights: &Rights<'_>) -> RowFlow {
-        let range = warps.as_mut_ptr_range();
-        (context.exited, context.cond) = (0, 0);
-        (context.insts, context.row_insts, context.piece) = (0, 0, 0);
-        context.pures = self.pures.as_ptr();
-        context.tables = self.tables.as_ptr();
-        context.warp = range.start;
-        context.warps_end = range.end;
-        let Some(row) = self.row.as_ref().filter(|_| !warps.is_empty()) else {
-            // Rejects other code, which would take the list of warps for a frame. A block has at least one warp.
-            return RowFlow::Stopped;
-        };
-        // SAFETY: the code was made by the backend for rows of this kernel's blocks; the context's pointers are to memory that lives
-        // through the call, `warps` among it, which names frames of this kernel; what it calls does not unwind.
-        let result = unsafe {
-            vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode)
-        };
-        let done = match result {
-            Ok(backend::PARTED) => Some(context.exit),
-            _ => None,
-        };
-        if !row.is_plain() && !matches!(result, Ok(0)) {
-            if matches!(result, Ok(backend::SUSPENDED)) {
-                // All warps are at the start of the phase.
-                context.warp = range.start;
-            }
-            self.spread_firsts(row, context, warps, done);
-        }
-        let piece = row.pieces.get(context.piece as usize).unwrap_or(&row.pieces[0]);
-        let exit = |number: u64| piece.exits.get(usize::try_from(number).ok()?).copied();
-        let flow = match result {
-            Ok(backend::UNFIT) => None,
-            Ok(0) => return RowFlow::Done,
-            Ok(backend::STOPPED) => return RowFlow::Stopped,
-            Ok(backend::SUSPENDED) => return RowFlow::Suspended(piece.at),
-            Ok(backend::PARTED) => match exit(context.exit) {
-                Some(kind) => Some(RegionFlow::Exit(kind, context.exited, context.cond)),
-                None => return RowFlow::Stopped,
-            },
-            Ok(result) => Some(self.outcome(result, &piece.faults, context, rights)),
-            Err(raw) => Some(self.signal(&raw, context, rights)),
-        };
-        let before = match context.way {
-            _ if row.is_plain() => Some((ExitKind::Ended, None)),
-            way => {
-                let holds = [None, Some(true), Some(false), None][way as usize % 4];
-                exit(u64::from(way) / 4).map(|kind| (kind, holds))
-            }
-        };
-        RowFlow::Parted(Parted { at: piece.at, before, flow })
-    }
-
-    /// Fills in the compact slots in all frames after grid-row code has returned. Warps before the context's current
-    /// one have finished the phase, those after it have not begun. `done` is the exit of the current one, if it has
-    /// finished.
-    fn spread_firsts(&self, row: &RowNeeds, context: &Context, warps: &mut [RowWarp], done: Option<u64>) {
-        let Some(piece) = row.pieces.get(context.piece as usize) else { return };
-        // If several phases may follow, a slot may be compact in only one of them.
-        let behind = |exit: u64| -> Vec<Firsts> {
-            let next = usize::try_from(exit).ok().and_then(|exit| piece.next.get(exit));
-            let next = next.into_iter().flatten().filter_map(|&to| row.pieces.get(to as usize));
-            next.flat_map(|to| &to.firsts).copied().collect()
-        };
-        let before = behind(u64::from(context.way) / 4);
-        let own = done.map_or_else(|| piece.firsts.clone(), behind);
-        for warp in warps {
-            let at = match std::ptr::from_ref::<RowWarp>(warp) {
-                at if at < context.warp => &before,
-                at if at == context.warp => &own,
-                _ => &piece.firsts,
-            };
-            let Some(last) = at.iter().map(|firsts| firsts.word).max() else { continue };
-            // SAFETY: the frame is one of this kernel's, which has room for all lanes of each of its slots, and nobody else looks at it.
-            let frame =
-                unsafe { std::slice::from_raw_parts_mut(warp.frame.cast::<u32>(), last + self.lanes) };
-            at.iter().for_each(|firsts| firsts.spread(frame, self.lanes));
-        }
-    }
-}
-
-/// How a run of grid-row code ended.
-#[derive(Debug)]
-pub enum RowFlow {
-    /// All blocks have ended.
-    Done,
-    /// Somebody asked to stop.
-    Stopped,
-    /// A block has run for long. All its warps are at this block of code.
-    Suspended(Block),
-    /// The warps of a block have diverged, or one has faulted.
-    Parted(Parted),
-}
-
-/// Where the warps of a block have diverged.
-#[derive(Debug)]
-pub struct Parted {
-    /// The block of code where the phase starts.
-    pub at: Block,
-    /// How the warps before [`Context::warp`] left the phase: the exit, and whether its condition held in all lanes or
-    /// none.
-    pub before: Option<(ExitKind, Option<bool>)>,
-    /// How that warp left the phase; `None` if it has not run.
-    pub flow: Option<RegionFlow>,
 }

@@ -2,17 +2,20 @@
 
 use super::super::rows::Make;
 use super::super::sample_block::SampleBlock;
+use super::regions::{read_site, write_site};
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
 use crate::variant::Variant;
 use crate::{Config, Launch};
 use std::sync::Arc;
-use warpjit_ir::Space;
+use warpjit_backend::{TrapLane, TrapSite};
 use warpjit_ir::interp::Code as Interpreted;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::{GuestFault, Space};
 
 const BODY: &str = "
     slot s0: i32 tid = tid.x
@@ -137,11 +140,11 @@ fn what_code_names_must_be_there() {
             region.faults.iter_mut().map(|fault| fault.kind = GuestFault::Illegal).count() > 0
         }),
         ("code of no function", |region| std::mem::take(&mut region.returns).len() == 1),
-        ("a piece less", |region| region.row.as_mut().is_some_and(|row| row.pieces.pop().is_some())),
-        ("a fault of a piece less", |region| {
+        ("a phase less", |region| region.row.as_mut().is_some_and(|row| row.phases.pop().is_some())),
+        ("a fault of a phase less", |region| {
             let returned = region.returns[0].faults as usize;
             region.row.as_mut().is_some_and(|row| {
-                let faults = &mut row.pieces[0].faults;
+                let faults = &mut row.phases[0].faults;
                 returned == faults.len() && faults.pop().is_some()
             })
         }),

@@ -1,4 +1,4 @@
-//! The ways in which a launch runs its blocks: which the next block goes, a thread's state for each, and how long blocks take.
+//! The strategies of a launch: which one the next block runs with, a thread's state for each, and how long blocks take.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::Scheduler;
 use crate::exec::block::RunningBlock;
 use crate::exec::samples::thread_time;
+use crate::exec::strategy::Strategy;
 use crate::exec::tiers::{Stepper, StepperParts, Tiers, Watch};
-use crate::exec::ways::Way;
 
-/// A thread's state for running blocks one way.
+/// A thread's state for running blocks with one strategy.
 pub(super) struct Means<'s> {
     pub(super) tiers: &'s Tiers,
     pub(super) stepper: Stepper<'s>,
@@ -18,45 +18,45 @@ pub(super) struct Means<'s> {
 }
 
 impl<'a> Scheduler<'a> {
-    /// The way that the next block goes.
-    pub(super) fn way(&self) -> Way {
+    /// The strategy of the next block.
+    pub(super) fn strategy(&self) -> Strategy {
         if self.make_others.is_none() {
-            return Way::Vectors;
+            return Strategy::Vectors;
         }
         loop {
-            let way = self.tiers.choice().way();
-            if way == Way::Vectors || self.other(way).is_some() {
-                return way;
+            let strategy = self.tiers.choice().strategy();
+            if strategy == Strategy::Vectors || self.other(strategy).is_some() {
+                return strategy;
             }
-            self.tiers.choice().give_up(way);
+            self.tiers.choice().give_up(strategy);
         }
     }
 
-    /// The tiers that run blocks in a way other than vectors.
-    pub(super) fn other(&self, way: Way) -> Option<&Tiers> {
-        let cell = &self.others[way.other()?];
-        cell.get_or_init(|| self.make_others.and_then(|make| make(way))).as_deref()
+    /// The tiers for a strategy other than vectors.
+    pub(super) fn other(&self, strategy: Strategy) -> Option<&Tiers> {
+        let cell = &self.others[strategy.other()?];
+        cell.get_or_init(|| self.make_others.and_then(|make| make(strategy))).as_deref()
     }
 
-    /// The way that these tiers run blocks.
-    pub(super) fn way_of(&self, tiers: &Tiers) -> Way {
+    /// The strategy that these tiers are for.
+    pub(super) fn strategy_of(&self, tiers: &Tiers) -> Strategy {
         let is = |cell: &OnceLock<Option<Arc<Tiers>>>| {
             cell.get().is_some_and(|other| other.as_deref().is_some_and(|other| std::ptr::eq(other, tiers)))
         };
-        self.others.iter().position(is).map_or(Way::Vectors, Way::of_other)
+        self.others.iter().position(is).map_or(Strategy::Vectors, Strategy::of_other)
     }
 
-    /// A thread's state for a way; `vectors` where there is no code for it.
+    /// A thread's state for a strategy; `vectors` where there is no code for it.
     pub(super) fn means_of<'m, 's>(
         &'s self,
-        way: Way,
+        strategy: Strategy,
         vectors: &'m mut Means<'s>,
-        others: &'m mut [Option<Means<'s>>; Way::OTHERS],
+        others: &'m mut [Option<Means<'s>>; Strategy::OTHERS],
         watch: Watch,
     ) -> &'m mut Means<'s> {
-        let Some(other) = way.other().map(|number| &mut others[number]) else { return vectors };
+        let Some(other) = strategy.other().map(|number| &mut others[number]) else { return vectors };
         if other.is_none() {
-            *other = self.other(way).map(|tiers| self.means(tiers, watch));
+            *other = self.other(strategy).map(|tiers| self.means(tiers, watch));
         }
         other.as_mut().unwrap_or(vectors)
     }
@@ -71,13 +71,13 @@ impl<'a> Scheduler<'a> {
     pub(super) fn stop_clock(
         &self,
         started: Option<(Duration, Duration)>,
-        way: Way,
+        strategy: Strategy,
         tiers: &Tiers,
         blocks: u64,
     ) {
         match started {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                self.tiers.choice().took(way, blocks, thread_time().saturating_sub(start));
+                self.tiers.choice().took(strategy, blocks, thread_time().saturating_sub(start));
             }
             Some(_) => {}
             None if self.make_others.is_some() => self.tiers.choice().ran(blocks),
@@ -91,7 +91,7 @@ impl<'a> Scheduler<'a> {
         StepperParts { tiers, plan, memory, background, cancel, watch }
     }
 
-    /// A thread's state for running blocks one way.
+    /// A thread's state for running blocks with one strategy.
     pub(super) fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
         let stepper = Stepper::new(self.parts(tiers, watch));
         Means { tiers, stepper, spare: None }

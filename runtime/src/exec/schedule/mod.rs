@@ -15,8 +15,8 @@ use super::launch_state::LaunchState;
 use super::pool::Pool;
 use super::setup::Plan;
 use super::stop::Stop;
+use super::strategy::Strategy;
 use super::tiers::{Counts, Kept, Patience, Tiers, Watch};
-use super::ways::Way;
 use crate::fork;
 use crate::{CancelToken, Memory, Progress, SaveToken};
 use std::collections::VecDeque;
@@ -71,8 +71,8 @@ struct Queue {
     over: bool,
 }
 
-/// Makes the [`Tiers`] that run blocks another way.
-type MakeOthers<'a> = &'a (dyn Fn(Way) -> Option<Arc<Tiers>> + Sync);
+/// Makes the [`Tiers`] for a strategy other than vectors.
+type MakeOthers<'a> = &'a (dyn Fn(Strategy) -> Option<Arc<Tiers>> + Sync);
 
 /// Everything that the threads of a launch share.
 pub struct Scheduler<'a> {
@@ -93,9 +93,9 @@ pub struct Scheduler<'a> {
     lent: Mutex<Option<Lent>>,
     /// Whether grid-row code may be used.
     rows: bool,
-    /// Makes the tiers that run blocks in other ways, if that is allowed; `others` holds the results.
+    /// Makes the tiers for other strategies, if these are allowed; `others` holds the results.
     make_others: Option<MakeOthers<'a>>,
-    others: [OnceLock<Option<Arc<Tiers>>>; Way::OTHERS],
+    others: [OnceLock<Option<Arc<Tiers>>>; Strategy::OTHERS],
     /// Whether the guest's memory for warps (a ring) has room for fewer blocks than threads and queue could hold.
     limited: bool,
     most_suspended: usize,
@@ -170,7 +170,7 @@ fn most_suspended(plan: &Plan, tiers: &Tiers) -> usize {
 }
 
 /// Most blocks that exist at a time in a launch on `threads` threads. These are the blocks in the queue; for each
-/// thread the one that it runs, one for reuse for each way, and one that it may add to a full queue; and the one whose
+/// thread the one that it runs, one for reuse for each strategy, and one that it may add to a full queue; and the one whose
 /// registers are kept at the end.
 pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
     let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(5)).saturating_add(1);
@@ -230,7 +230,7 @@ impl<'a> Scheduler<'a> {
         self.rows = block_row::may_run(self.plan, self.tiers);
     }
 
-    /// Allows running blocks in other ways where that is faster. `make` makes the tiers for them.
+    /// Allows other strategies than vectors where they are faster. `make` makes the tiers for them.
     pub fn allow_others(&mut self, make: MakeOthers<'a>) {
         // With room for few blocks, a thread could keep more than its share for reuse.
         if self.tiers.may_part() && !self.limited {

@@ -141,7 +141,7 @@ impl<'a> Scheduler<'a> {
         let mut vectors = this.means(this.tiers, watch);
         let mut others = Default::default();
         blocks.retain_mut(|block| {
-            let means = this.means_of(block.way, &mut vectors, &mut others, watch);
+            let means = this.means_of(block.strategy, &mut vectors, &mut others, watch);
             let patience = OfBlock { scheduler: this, index: block.index };
             let launch = (this.plan, means.tiers, this.memory);
             match block.come_to_rest(launch, &portable, &mut means.stepper, &patience) {
@@ -166,7 +166,7 @@ impl<'a> Scheduler<'a> {
             return Paused::GoOn;
         }
         let state = |block: &mut Box<RunningBlock>| {
-            let tiers = this.other(block.way).unwrap_or(this.tiers);
+            let tiers = this.other(block.strategy).unwrap_or(this.tiers);
             block.state(this.plan, tiers, this.memory, &portable)
         };
         let blocks = blocks.iter_mut().map(state).collect();

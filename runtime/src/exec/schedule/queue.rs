@@ -117,7 +117,7 @@ impl Scheduler<'_> {
                 let place = place.or_else(|| self.plan.segments.take_place());
                 let mut block =
                     Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, place));
-                block.way = self.way_of(tiers);
+                block.strategy = self.strategy_of(tiers);
                 block
             }
         })

@@ -7,8 +7,8 @@ use super::{OfBlock, Scheduler};
 use crate::exec::block::{InLaunch, RunningBlock};
 use crate::exec::block_batch::BlockBatch;
 use crate::exec::block_row::{NextBlock, RowRunner};
+use crate::exec::strategy::Strategy;
 use crate::exec::tiers::Stepper;
-use crate::exec::ways::Way;
 
 /// A thread's state for running grid rows.
 pub(super) struct Rows {
@@ -43,7 +43,9 @@ impl Scheduler<'_> {
                 return;
             }
             self.fill(batch);
-            if batch.blocks.is_empty() || self.is_pointless(batch.blocks.start) || self.way() != Way::Vectors
+            if batch.blocks.is_empty()
+                || self.is_pointless(batch.blocks.start)
+                || self.strategy() != Strategy::Vectors
             {
                 return;
             }
@@ -62,7 +64,7 @@ impl Scheduler<'_> {
                 InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
             let started = self.start_clock(self.tiers);
             let (runner, end) = runner.run(&launch, stepper, &batch.blocks);
-            self.stop_clock(started, Way::Vectors, self.tiers, end.blocks);
+            self.stop_clock(started, Strategy::Vectors, self.tiers, end.blocks);
             rows.runner = runner;
             let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);

@@ -10,8 +10,8 @@ use super::{Bail, OfBlock, Scheduler};
 use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::block_batch::BlockBatch;
 use crate::exec::samples::Sampler;
+use crate::exec::strategy::Strategy;
 use crate::exec::tiers::{Stepper, Watch};
-use crate::exec::ways::Way;
 use crate::fork;
 
 /// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
@@ -56,7 +56,7 @@ impl Scheduler<'_> {
             }
             None => self.means(self.tiers, watch),
         };
-        let mut others: [Option<Means<'_>>; Way::OTHERS] = Default::default();
+        let mut others: [Option<Means<'_>>; Strategy::OTHERS] = Default::default();
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut fresh = BlockBatch::new();
@@ -79,29 +79,29 @@ impl Scheduler<'_> {
                 break;
             }
             turns += 1;
-            let way = self.way();
+            let strategy = self.strategy();
             match &mut rows.wait {
-                _ if way != Way::Vectors => {}
+                _ if strategy != Strategy::Vectors => {}
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
                     self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done, &is_late);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
             }
-            let means = self.means_of(self.way(), &mut vectors, &mut others, watch);
+            let means = self.means_of(self.strategy(), &mut vectors, &mut others, watch);
             let taken =
                 self.take(&mut means.stepper, means.tiers, &mut fresh, &mut means.spare, prefer_fresh);
             let Some(mut block) = taken else { break };
-            // A suspended block continues the way in which it started.
-            let means = self.means_of(block.way, &mut vectors, &mut others, watch);
+            // A suspended block goes on with the strategy with which it started.
+            let means = self.means_of(block.strategy, &mut vectors, &mut others, watch);
             sampler.empty();
-            let (index, way) = (block.index, block.way);
+            let (index, strategy) = (block.index, block.strategy);
             let patience = OfBlock { scheduler: self, index };
             let started = self.start_clock(means.tiers);
             let turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
             let (turn, more) = self.go_on(&mut block, turn, means, &mut fresh, &mut steps);
             done += more;
-            self.stop_clock(started, way, means.tiers, more + u64::from(matches!(turn, Turn::Done)));
+            self.stop_clock(started, strategy, means.tiers, more + u64::from(matches!(turn, Turn::Done)));
             let Some(block) = self.after_turn(block, turn, &mut done) else {
                 prefer_fresh = true;
                 continue;

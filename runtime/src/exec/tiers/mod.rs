@@ -19,7 +19,7 @@ use super::initial_state::InitialState;
 use super::jit::{CodeIndex, Jit, RowFacts};
 use super::limits::Limits;
 use super::samples::RawSamples;
-use super::ways::Choice;
+use super::strategy::Choice;
 use crate::cache::CacheConfig;
 use crate::variant::Variant;
 use crate::{Config, Error, Listings, Observe, ProgramError, Tier};
@@ -41,7 +41,7 @@ pub struct Tiers {
     translates: bool,
     /// Whether compiled code takes addresses relative to the range that the memory hands out.
     rebases: bool,
-    /// The choice between this way and lane by lane, if both are possible.
+    /// The choice of strategy, if others than this one are possible.
     choice: Choice,
 }
 
@@ -122,7 +122,7 @@ impl Tiers {
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }
 
-    /// The choice between this way and lane by lane.
+    /// The choice of strategy.
     pub fn choice(&self) -> &Choice {
         &self.choice
     }

@@ -1,4 +1,7 @@
-//! New mappings: memory of the space's own, of something else, aliases, devices.
+//! Adds mappings to a memory: zeroed pages of its own, a file's or the embedder's pages, a second address of pages that are mapped
+//! already (an alias), and ranges that a device answers.
+//!
+//! Each function checks the request, makes the host's mapping, and records the buffer and the rights of its pages.
 
 use super::{Buffer, Edit, Kind, rights_of};
 use crate::memory::reservation::{Backing, Rights};

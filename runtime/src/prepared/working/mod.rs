@@ -1,4 +1,5 @@
-//! What a thread needs to run a prepared launch: the plan, the code, and for each way to run a stepper's storage and a block.
+//! What a thread needs to run a prepared launch: the plan, the code, and for each strategy a stepper's storage and a
+//! block.
 
 mod change;
 mod run;
@@ -6,7 +7,7 @@ mod run;
 use super::{Consts, Template};
 use crate::exec::block::RunningBlock;
 use crate::exec::setup::{Plan, UserWords, extend_user_data, user_words};
-use crate::exec::ways::Way;
+use crate::exec::strategy::Strategy;
 use crate::exec::{Kept, Tiers};
 use crate::fork::Section;
 use crate::memory::Held;
@@ -16,7 +17,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// One way to run.
+/// What it needs for one strategy.
 struct Means {
     tiers: Arc<Tiers>,
     /// Where its frames have user data.
@@ -41,8 +42,8 @@ struct Running {
     /// Compile times at the start.
     before: (Duration, Duration),
     held: Held,
-    /// Its only block, if it is suspended, and which way it goes.
-    block: Option<(Box<RunningBlock>, Way)>,
+    /// Its only block, if it is suspended, and the strategy with which it runs.
+    block: Option<(Box<RunningBlock>, Strategy)>,
     /// Thread instructions so far.
     threads: (u64, u64),
     /// Whether somebody asked to stop.
@@ -69,7 +70,7 @@ pub(crate) struct Working {
     unlimited: bool,
     plan: Arc<Plan>,
     vectors: Means,
-    others: [Option<Means>; Way::OTHERS],
+    others: [Option<Means>; Strategy::OTHERS],
     most_user: usize,
     consts_version: u64,
     /// The const banks as dispatches take them along.

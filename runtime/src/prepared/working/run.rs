@@ -1,16 +1,16 @@
 //! The runs of a prepared launch: alone, as a part of a queue, or by many threads.
 
 use super::{Begun, Means, Running, Working};
-use crate::engine;
 use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::samples::thread_time;
 use crate::exec::setup::{Plan, UserWords};
+use crate::exec::strategy::Strategy;
 use crate::exec::tiers::Patience;
-use crate::exec::ways::Way;
 use crate::exec::{
     BlockFault, Kept, Outcome, Scheduler, Stepper, StepperParts, Stop, Tiers, Watch, most_blocks,
 };
 use crate::fork::Section;
+use crate::outcome;
 use crate::prepared::wide::{Owned, others_of};
 use crate::prepared::{Template, Wide};
 use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
@@ -127,22 +127,24 @@ impl Working {
         Ok(Begun::Yes)
     }
 
-    /// The way that the only block goes.
-    pub(super) fn way(&mut self) -> Way {
+    /// The strategy of the only block.
+    pub(super) fn strategy(&mut self) -> Strategy {
         if self.plan.segments.are_limited() || !self.may_choose() {
-            return Way::Vectors;
+            return Strategy::Vectors;
         }
         let tiers = &self.vectors.tiers;
         loop {
-            let way = tiers.choice().way();
-            let Some(other) = way.other().map(|number| &mut self.others[number]) else { return way };
+            let strategy = tiers.choice().strategy();
+            let Some(other) = strategy.other().map(|number| &mut self.others[number]) else {
+                return strategy;
+            };
             if other.is_none() {
-                *other = others_of(&self.template, self.variant, tiers)(way).map(Means::new);
+                *other = others_of(&self.template, self.variant, tiers)(strategy).map(Means::new);
             }
             if other.is_some() {
-                return way;
+                return strategy;
             }
-            tiers.choice().give_up(way);
+            tiers.choice().give_up(strategy);
         }
     }
 
@@ -153,13 +155,13 @@ impl Working {
     /// Runs the only block until `until` or to its end; `None`: it has not ended.
     pub fn go_on(&mut self, until: Option<Instant>, stop: Stop<'_>) -> Option<Report> {
         let suspended = self.running.as_mut()?.block.take();
-        let way = suspended.as_ref().map_or_else(|| self.way(), |(_, way)| *way);
+        let strategy = suspended.as_ref().map_or_else(|| self.strategy(), |(_, strategy)| *strategy);
         let may_choose = self.may_choose();
         let template = self.template.clone();
         let Template { engine, memory, launch, .. } = &*template;
         let choice = self.vectors.tiers.clone();
         let choice = choice.choice();
-        let other = way.other().and_then(|number| self.others[number].as_mut());
+        let other = strategy.other().and_then(|number| self.others[number].as_mut());
         let means = other.unwrap_or(&mut self.vectors);
         let (plan, tiers) = (&*self.plan, &*means.tiers);
         let cancel = launch.cancel.as_ref();
@@ -178,7 +180,7 @@ impl Working {
                 plan,
                 memory,
                 &mut stepper,
-                way,
+                strategy,
             ),
         };
         means.stale = false;
@@ -197,7 +199,7 @@ impl Working {
         let done = u64::from(matches!(turn, Turn::Done));
         match clock {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                choice.took(way, done, thread_time().saturating_sub(start));
+                choice.took(strategy, done, thread_time().saturating_sub(start));
             }
             Some(_) => {}
             None if may_choose => choice.ran(done),
@@ -210,7 +212,7 @@ impl Working {
         means.kept = Some(stepper.leave().0);
         let fault = match turn {
             Turn::Suspended => {
-                running.block = Some((block, way));
+                running.block = Some((block, strategy));
                 return None;
             }
             Turn::Faulted(fault) => Some((index, fault)),
@@ -262,7 +264,7 @@ impl Working {
             jit_share: tiers.compiled,
             ..Stats::default()
         };
-        let fault = fault.map(|(block, fault)| engine::describe(&template.program, plan, block, &fault));
+        let fault = fault.map(|(block, fault)| outcome::describe(&template.program, plan, block, &fault));
         Report {
             cancelled: running.stopped && done == 0 && fault.is_none(),
             fault,
@@ -318,7 +320,7 @@ impl Working {
     pub(super) fn set_up<'a>(
         &self,
         scheduler: &mut Scheduler<'a>,
-        others: &'a (dyn Fn(Way) -> Option<Arc<Tiers>> + Send + Sync),
+        others: &'a (dyn Fn(Strategy) -> Option<Arc<Tiers>> + Send + Sync),
     ) {
         let launch = &self.template.launch;
         if launch.capture_registers || launch.capture_shared {
@@ -361,8 +363,8 @@ impl Working {
         let (compile, compile_behind) = self.end_run(&running);
         let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
         let mut report = Report {
-            fault: outcome.fault.map(|(block, fault)| engine::describe(program, plan, block, &fault)),
-            stats: engine::stats(
+            fault: outcome.fault.map(|(block, fault)| outcome::describe(program, plan, block, &fault)),
+            stats: outcome::stats(
                 plan,
                 &outcome,
                 outcome.blocks * u64::from(plan.warps),
@@ -394,7 +396,7 @@ impl Working {
         report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = running.start.elapsed().saturating_sub(compile);
         if launch.capture_registers {
-            report.registers = engine::registers(program, plan, tiers, &outcome);
+            report.registers = outcome::registers(program, plan, tiers, &outcome);
         }
         if let Some(block) = outcome.last.as_ref().filter(|_| launch.capture_shared) {
             report.shared = block.shared().to_vec();
@@ -444,7 +446,7 @@ fn start_block(
     plan: &Plan,
     memory: &crate::Memory,
     stepper: &mut Stepper<'_>,
-    way: Way,
+    strategy: Strategy,
 ) -> Box<RunningBlock> {
     let index = plan.blocks.start;
     // A prologue computes from user data, and named registers may override it.
@@ -458,6 +460,6 @@ fn start_block(
     }
     let place = plan.segments.take_place();
     let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, place));
-    block.way = way;
+    block.strategy = strategy;
     block
 }

@@ -8,7 +8,7 @@ use crate::envydis::fetch;
 use crate::fermi::lift::options::Options;
 use crate::fermi::modifier::Breakpoint;
 use crate::fermi::{
-    Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_word, dialect::Fermi,
+    Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_word, table::Fermi,
 };
 use crate::simt::{Graph, Leads, Source, TargetSet};
 

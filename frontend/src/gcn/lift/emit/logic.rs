@@ -1,4 +1,7 @@
-//! Bitwise logic of numbers and masks, and the truth values that are kept beside masks ([`truth`](super::super::analysis::truth)).
+//! Emits bitwise operations (and, or, xor, with one side or the result negated) on numbers and on lane masks.
+//!
+//! Where the analysis has found that a mask has one truth value for all lanes ([`truth`](super::super::analysis::truth)), that value is
+//! computed too and kept in a slot beside the mask, so that a branch on the mask needs no vote.
 
 use warpjit_ir::Value;
 

@@ -6,7 +6,7 @@ use crate::simt::{Graph, Leads, Source, TargetSet};
 use crate::tesla::lift::options::Options;
 use crate::tesla::lift::slots::is_areg;
 use crate::tesla::lift::topics::atomic;
-use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_word, dialect::Tesla};
+use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_word, table::Tesla};
 use warpjit_ir::{Meter, Stopped};
 
 /// A program's code.

@@ -317,7 +317,7 @@ fn kernel(seed: u64, threads: u32, behind: u32) -> String {
 }
 
 #[test]
-fn pieces_do_what_the_interpreter_does() {
+fn phases_do_what_the_interpreter_does() {
     let count = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(USUAL);
     for seed in 0..count {
         // Whole warps, one that is not, less than one; shared memory has room for 128 words.

@@ -1,6 +1,6 @@
-//! Code for rows of blocks: a loop over the blocks, in it the kernel's pieces, and in each piece a loop over the warps of the block round
+//! Code for rows of blocks: a loop over the blocks, in it the kernel's phases, and in each phase a loop over the warps of the block round
 //! the loop over chunks. What it does is said with [`crate::BlockRow`]; the code for vectors of 512 bits is made alike
-//! (`avx512/pieces.rs`).
+//! (`avx512/phases.rs`).
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::clif::{HostBlock, HostIntCC, HostType, I32, I32X4, I64, V, element};
 use crate::context::{PARTED, SUSPENDED, UNFIT, at};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::options::{BlockRow, Piece, RowSlot, Way};
-use crate::phase_exits::{NO_WAY, PATIENCE, PhaseExits, WARP_BYTES, number};
+use crate::options::{BlockRow, Phase, RowSlot, Successor};
+use crate::phase_exits::{NO_EXIT, PATIENCE, PhaseExits, WARP_BYTES, number};
 use crate::shape::{Shape, SlotShape};
 
 /// Bytes from which on memory is copied in a loop.
@@ -33,20 +33,20 @@ pub(super) struct OfRow<'a> {
     /// Where blocks start, and where they have ended.
     block_head: HostBlock,
     block_done: HostBlock,
-    /// Where pieces start.
+    /// Where phases start.
     heads: Vec<HostBlock>,
-    /// The piece that is written.
-    piece: OfPiece,
+    /// The phase that is written.
+    phase: OfPhase,
 }
 
-/// A piece while it is written.
-struct OfPiece {
+/// A phase while it is written.
+struct OfPhase {
     number: usize,
-    ways: PhaseExits,
+    exits: PhaseExits,
     /// The loop over warps.
     warp_head: HostBlock,
     warp: V,
-    way: Option<V>,
+    common_exit: Option<V>,
     lanes: V,
     /// Where a warp that is done goes, and its exit there.
     warp_done: HostBlock,
@@ -56,11 +56,11 @@ struct OfPiece {
 impl OfRow<'_> {
     /// Whether the exits' conditions, or threads that have ended, are to be noted.
     pub fn notes(&self, offset: i32) -> bool {
-        self.piece.ways.notes(offset)
+        self.phase.exits.notes(offset)
     }
 
-    pub fn is_last_piece(&self) -> bool {
-        self.piece.number + 1 == self.heads.len()
+    pub fn is_last_phase(&self) -> bool {
+        self.phase.number + 1 == self.heads.len()
     }
 }
 
@@ -70,14 +70,14 @@ impl<'a> Lower<'a, '_> {
         self.e.store(value, self.context, offset);
     }
 
-    /// Begins the function and the loop over blocks, of as many pieces.
-    pub(super) fn begin_row(&mut self, row: &'a BlockRow, pieces: usize) {
+    /// Begins the function and the loop over blocks, of as many phases.
+    pub(super) fn begin_row(&mut self, row: &'a BlockRow, phases: usize) {
         let entry = self.e.block();
         self.context = self.e.param(entry, I64);
         let warps = self.e.param(entry, I64);
         let (block_head, block_done) = (self.e.block(), self.e.block());
         let block = self.e.param(block_head, I32);
-        let heads: Vec<HostBlock> = (0..pieces).map(|_| self.e.block()).collect();
+        let heads: Vec<HostBlock> = (0..phases).map(|_| self.e.block()).collect();
 
         self.e.switch_to(entry);
         let zero = self.e.imm(I64, 0);
@@ -110,19 +110,19 @@ impl<'a> Lower<'a, '_> {
             self.restore_frames(row, warps, [block, linear]);
         }
         self.e.jump(heads[0], &[]);
-        // There are no loops yet: the first piece makes them.
-        let piece = OfPiece {
+        // There are no loops yet: the first phase makes them.
+        let phase = OfPhase {
             number: 0,
-            ways: PhaseExits::default(),
+            exits: PhaseExits::default(),
             warp_head: block_head,
             warp: warps,
-            way: None,
+            common_exit: None,
             lanes: warps,
             warp_done: block_done,
             exit: warps,
         };
         self.of_row =
-            Some(OfRow { row, warps, first_frame, block, linear, block_head, block_done, heads, piece });
+            Some(OfRow { row, warps, first_frame, block, linear, block_head, block_done, heads, phase });
     }
 
     /// Writes a loop from `start` (i64) while it is below `end`, by `step`; `write` is told where it is.
@@ -206,29 +206,29 @@ impl<'a> Lower<'a, '_> {
         });
     }
 
-    /// A piece.
-    pub(super) fn piece(&mut self, number: usize, piece: &Piece<'_>) -> Result<(), Error> {
+    /// A phase.
+    pub(super) fn phase(&mut self, number: usize, phase: &Phase<'_>) -> Result<(), Error> {
         self.e.b.set_srcloc(SourceLoc::default());
         let Some(OfRow { heads, warps, row, .. }) = &self.of_row else {
-            return Err(Error::Malformed("a piece of no row".into()));
+            return Err(Error::Malformed("a phase of no row".into()));
         };
         let (own, warps, whole) = (heads[number], *warps, row.whole);
-        let ways = PhaseExits::new(self.f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
+        let exits = PhaseExits::new(self.f, &self.blocks.order.blocks, phase, heads.len() == 1)?;
         let (warp_head, warp_done) = (self.e.block(), self.e.block());
         let warp = self.e.param(warp_head, I64);
         let exit = self.e.param(warp_done, I64);
         self.e.switch_to(own);
-        if !ways.are_plain() {
-            self.store_word(at::PIECE, number as u64);
-            if let Some(only) = ways.only() {
-                self.store_word(at::WAY, only);
+        if !exits.are_plain() {
+            self.store_word(at::PHASE, number as u64);
+            if let Some(only) = exits.only() {
+                self.store_word(at::COMMON_EXIT, only);
             }
         }
         self.preload();
         let mut so_far = None;
-        if ways.count() > 1 {
+        if exits.count() > 1 {
             so_far = Some(self.e.param(warp_head, I32));
-            let none = self.e.imm(I32, NO_WAY);
+            let none = self.e.imm(I32, NO_EXIT);
             self.e.jump(warp_head, &[warps, none]);
         } else {
             self.e.jump(warp_head, &[warps]);
@@ -245,15 +245,16 @@ impl<'a> Lower<'a, '_> {
             lanes
         };
         for offset in [at::COND, at::EXITED] {
-            if ways.notes(offset) {
+            if exits.notes(offset) {
                 let zero = self.e.imm(I64, 0);
                 self.e.store(zero, self.context, offset);
             }
         }
         if let Some(row) = &mut self.of_row {
-            row.piece = OfPiece { number, ways, warp_head, warp, way: so_far, lanes, warp_done, exit };
+            row.phase =
+                OfPhase { number, exits, warp_head, warp, common_exit: so_far, lanes, warp_done, exit };
         }
-        self.check_slots(&piece.checks);
+        self.check_slots(&phase.checks);
         self.chunks(whole, Some(warp_done))
     }
 
@@ -330,21 +331,22 @@ impl<'a> Lower<'a, '_> {
         Some(self.e.load(element(scalar), frame, self.slot_offsets[slot] as i32))
     }
 
-    /// Ends a piece: looks where the warp has come out, goes to the next warp, and behind the last to where all go.
-    pub(super) fn end_piece(&mut self) {
+    /// Ends a phase: looks where the warp has come out, goes to the next warp, and behind the last to where all go.
+    pub(super) fn end_phase(&mut self) {
         let Some(row) = &self.of_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
-        let OfPiece { number: own, warp_head, warp, way: so_far, lanes, warp_done, exit, .. } = row.piece;
-        let PhaseExits { insts, list: ways, some_end } = row.piece.ways.clone();
+        let OfPhase { number: own, warp_head, warp, common_exit: so_far, lanes, warp_done, exit, .. } =
+            row.phase;
+        let PhaseExits { insts, list: exits, some_end } = row.phase.exits.clone();
         let parted = self.e.cold_block();
-        // The piece is done by this warp, and by all of them.
+        // The phase is done by this warp, and by all of them.
         let (next_warp, done) = (self.e.block(), self.e.block());
-        let way = so_far.map(|_| self.e.param(next_warp, I32));
-        let done_way = so_far.map(|_| self.e.param(done, I32));
+        let common_exit = so_far.map(|_| self.e.param(next_warp, I32));
+        let done_exit = so_far.map(|_| self.e.param(done, I32));
 
         self.e.switch_to(warp_done);
-        let places: Vec<(u32, Way, HostBlock)> =
-            ways.iter().map(|&(e, to)| (e, to, self.e.block())).collect();
+        let places: Vec<(u32, Successor, HostBlock)> =
+            exits.iter().map(|&(e, to)| (e, to, self.e.block())).collect();
         match places.split_last() {
             None => self.e.jump(parted, &[]),
             Some((last, others)) => {
@@ -360,7 +362,7 @@ impl<'a> Lower<'a, '_> {
         let mut targets = Vec::new();
         for (e, to, place) in places {
             self.e.switch_to(place);
-            if some_end && to != Way::Ended {
+            if some_end && to != Successor::Ended {
                 let ended = self.e.load(I64, self.context, at::EXITED);
                 let none = self.e.block();
                 self.e.brif(ended, (parted, &[]), (none, &[]));
@@ -368,35 +370,35 @@ impl<'a> Lower<'a, '_> {
             }
             let mut take = |l: &mut Self, condition: u32, to: Option<usize>| {
                 targets.push((number(e, condition), to));
-                l.take_way(number(e, condition), so_far, (next_warp, parted), (warp, warps));
+                l.take_exit(number(e, condition), so_far, (next_warp, parted), (warp, warps));
             };
             match to {
-                Way::Ended => take(self, 0, None),
-                Way::Next(piece) => take(self, 0, Some(piece)),
-                Way::Branch { taken, next } => {
+                Successor::Ended => take(self, 0, None),
+                Successor::Next(phase) => take(self, 0, Some(phase)),
+                Successor::Branch { taken, next } => {
                     let (all, some, not) = (self.e.block(), self.e.block(), self.e.block());
                     let condition = self.e.load(I64, self.context, at::COND);
                     let whole = self.e.icmp(HostIntCC::Equal, condition, lanes);
                     self.e.brif(whole, (all, &[]), (some, &[]));
                     self.e.switch_to(some);
                     self.e.brif(condition, (parted, &[]), (not, &[]));
-                    for (way, block, to) in [(1, all, taken), (2, not, next)] {
+                    for (met, block, to) in [(1, all, taken), (2, not, next)] {
                         self.e.switch_to(block);
-                        take(self, way, Some(to));
+                        take(self, met, Some(to));
                     }
                 }
             }
         }
 
         self.e.switch_to(next_warp);
-        if let Some(way) = way {
-            self.e.store(way, self.context, at::WAY);
+        if let Some(common_exit) = common_exit {
+            self.e.store(common_exit, self.context, at::COMMON_EXIT);
         }
         let next = self.e.iadd_imm(warp, WARP_BYTES as u64);
         let end = self.e.load(I64, self.context, at::WARPS_END);
         let more = self.e.icmp(HostIntCC::UnsignedLessThan, next, end);
-        match way {
-            Some(way) => self.e.brif(more, (warp_head, &[next, way]), (done, &[way])),
+        match common_exit {
+            Some(common_exit) => self.e.brif(more, (warp_head, &[next, common_exit]), (done, &[common_exit])),
             None => self.e.brif(more, (warp_head, &[next]), (done, &[])),
         }
 
@@ -408,9 +410,9 @@ impl<'a> Lower<'a, '_> {
         }
         if let Some((&(_, last), others)) = targets.split_last() {
             for &(number, to) in others {
-                if let Some(way) = done_way {
+                if let Some(common_exit) = done_exit {
                     let (this, other) = (self.e.block(), self.e.block());
-                    let is_it = self.e.icmp_imm(HostIntCC::Equal, way, number);
+                    let is_it = self.e.icmp_imm(HostIntCC::Equal, common_exit, number);
                     self.e.brif(is_it, (this, &[]), (other, &[]));
                     self.e.switch_to(this);
                     self.go_to(own, to, &heads, block_done);
@@ -424,7 +426,7 @@ impl<'a> Lower<'a, '_> {
 
         self.e.switch_to(parted);
         if !some_end {
-            // What another piece has noted.
+            // What another phase has noted.
             let none = self.e.imm(I64, 0);
             self.e.store(none, self.context, at::EXITED);
         }
@@ -432,8 +434,8 @@ impl<'a> Lower<'a, '_> {
         self.leave(PARTED);
     }
 
-    /// The warp has come out by a way: the next one follows if those before came out by the same.
-    fn take_way(
+    /// The warp has left by an exit: the next one follows if those before left by the same.
+    fn take_exit(
         &mut self,
         number: u64,
         so_far: Option<V>,
@@ -450,7 +452,7 @@ impl<'a> Lower<'a, '_> {
         self.e.brif(is_first, (next_warp, &[own]), (parted, &[]));
     }
 
-    /// Goes to a piece, or to the end of the block.
+    /// Goes to a phase, or to the end of the block.
     fn go_to(&mut self, own: usize, to: Option<usize>, heads: &[HostBlock], block_done: HostBlock) {
         let Some(to) = to else { return self.e.jump(block_done, &[]) };
         if to > own {
@@ -461,17 +463,17 @@ impl<'a> Lower<'a, '_> {
         let is_long = self.e.icmp_imm(HostIntCC::UnsignedGreaterThan, insts, PATIENCE as u64);
         self.e.brif(is_long, (enough, &[]), (more, &[]));
         self.e.switch_to(enough);
-        self.store_word(at::PIECE, to as u64);
+        self.store_word(at::PHASE, to as u64);
         self.leave(SUSPENDED);
         self.e.switch_to(more);
         self.go_back(heads[to], &[]);
     }
 
-    /// Ends the loop over blocks; what the last piece was is written.
+    /// Ends the loop over blocks; what the last phase was is written.
     pub(super) fn end_row(&mut self) {
         let Some(row) = &self.of_row else { return };
         let (block, block_head, block_done) = (row.block, row.block_head, row.block_done);
-        let plain = row.piece.ways.are_plain();
+        let plain = row.phase.exits.are_plain();
         self.e.switch_to(block_done);
         if !plain {
             let insts = self.e.load(I64, self.context, at::INSTS);

@@ -1,9 +1,11 @@
-//! Chooses how a kernel's blocks run: lanes in vectors, or one lane after another in scalar code, or whole warps in vectors. All
-//! give the same results.
+//! Chooses the execution strategy of a kernel's blocks: a few lanes at once in vectors, one lane after another in scalar code, or all lanes
+//! of a warp at once. All three give the same results.
+//!
+//! In: the times that blocks have taken ([`Choice::took`]). Out: the strategy of the next block ([`Choice::strategy`]).
 //!
 //! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster
 //! with many cross-lane operations, because these end the regions of the other two. What is faster depends on the data, so it is
-//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the fastest way
+//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed with each strategy, and the fastest
 //! continues. The measurement is repeated now and then, less often each time it confirms the choice. Whole warps take
 //! part from the second one on, since their code takes long to compile. Time is the processor time of the thread that runs the
 //! block, so that other work on the machine does not decide.
@@ -13,21 +15,21 @@ use std::time::Duration;
 
 use crate::fork::Mutex;
 
-/// A way to run blocks.
+/// How the lanes of a block's warps are run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Way {
-    /// Lanes in vectors.
+pub enum Strategy {
+    /// A few lanes at once, in vectors.
     #[default]
     Vectors,
     /// One lane after another.
     Lanes,
-    /// All lanes of a warp together, in many vectors.
+    /// All lanes of a warp at once, in many vectors.
     Warps,
 }
 
-impl Way {
+impl Strategy {
     /// All of them, in the order in which they are measured.
-    const ALL: [Way; 3] = [Way::Vectors, Way::Lanes, Way::Warps];
+    const ALL: [Strategy; 3] = [Strategy::Vectors, Strategy::Lanes, Strategy::Warps];
 
     /// How many there are besides `Vectors`.
     pub const OTHERS: usize = 2;
@@ -37,34 +39,34 @@ impl Way {
         (self as usize).checked_sub(1)
     }
 
-    /// The way with that number among those besides `Vectors`.
-    pub fn of_other(number: usize) -> Way {
-        Way::of(number as u8 + 1)
+    /// The strategy with that number among those besides `Vectors`.
+    pub fn of_other(number: usize) -> Strategy {
+        Strategy::of(number as u8 + 1)
     }
 
-    fn of(number: u8) -> Way {
-        Way::ALL[usize::from(number & WAY).min(2)]
+    fn of(number: u8) -> Strategy {
+        Strategy::ALL[usize::from(number & STRATEGY).min(2)]
     }
 }
 
-/// Each way is timed for at least this long and at least this many blocks.
+/// Each strategy is timed for at least this long and over at least this many blocks.
 const SAMPLE: Duration = Duration::from_micros(1500);
 const FEW_BLOCKS: u64 = 4;
 
 /// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
 
-/// Another way is chosen if it takes less than this percentage of the vectors' time.
+/// Another strategy is chosen if it takes less than this percentage of the vectors' time.
 const WORTH_IT: u32 = 95;
 
-/// Timing a way ends early if it takes this many times as long as vectors.
+/// Timing a strategy ends early if it takes this many times as long as vectors.
 const HOPELESS: u32 = 4;
 
 /// Pause between two measurements, as a multiple of the blocks that were timed: the first pause and the longest.
 const FIRST_PAUSE: u64 = 64;
 const LONGEST_PAUSE: u64 = 4096;
 
-/// Blocks timed one way.
+/// Blocks timed with one strategy.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sample {
     blocks: u64,
@@ -92,26 +94,28 @@ impl Sample {
 struct State {
     /// Time spent with vectors before the first measurement.
     before: Duration,
-    /// By way.
-    samples: [Sample; Way::ALL.len()],
+    /// By strategy.
+    samples: [Sample; Strategy::ALL.len()],
     /// Ways without code, by way.
-    missing: [bool; Way::ALL.len()],
+    missing: [bool; Strategy::ALL.len()],
     /// The result of the last measurement.
-    found: Way,
+    found: Strategy,
     /// Length of the pause after the next measurement, as a multiple of the blocks timed; 0 before the first.
     pause: u64,
 }
 
 impl State {
-    /// The way to measure behind that one, if there is another.
-    fn behind(&self, way: Way) -> Option<Way> {
-        let may = |&way: &Way| !self.missing[way as usize] && (way != Way::Warps || self.pause > 0);
-        Way::ALL.into_iter().skip(way as usize + 1).find(may)
+    /// The strategy to measure after that one, if there is another.
+    fn behind(&self, strategy: Strategy) -> Option<Strategy> {
+        let may = |&strategy: &Strategy| {
+            !self.missing[strategy as usize] && (strategy != Strategy::Warps || self.pause > 0)
+        };
+        Strategy::ALL.into_iter().skip(strategy as usize + 1).find(may)
     }
 }
 
-/// The current activity: the number of a way in the lowest bits, and what is done with it.
-const WAY: u8 = 3;
+/// The current activity: the number of a strategy in the lowest bits, and what is done with it.
+const STRATEGY: u8 = 3;
 const MEASURE: u8 = 4;
 const WARM_UP: u8 = 8;
 
@@ -132,33 +136,33 @@ impl Choice {
         Choice { now: AtomicU8::new(WARM_UP), left: AtomicU64::new(0), state: Mutex::default(), patience }
     }
 
-    /// The way to run the next block.
+    /// The strategy of the next block.
     #[inline]
-    pub fn way(&self) -> Way {
-        Way::of(self.now.load(Ordering::Relaxed))
+    pub fn strategy(&self) -> Strategy {
+        Strategy::of(self.now.load(Ordering::Relaxed))
     }
 
     /// Whether blocks are to be timed.
     #[inline]
     pub fn is_measuring(&self) -> bool {
-        self.now.load(Ordering::Relaxed) > WAY
+        self.now.load(Ordering::Relaxed) > STRATEGY
     }
 
-    /// Records that there is no code for that way, which is not `Vectors`.
-    pub fn give_up(&self, way: Way) {
+    /// Records that there is no code for that strategy, which is not `Vectors`.
+    pub fn give_up(&self, strategy: Strategy) {
         let mut state = self.state.lock();
-        state.missing[way as usize] = true;
-        state.samples[way as usize] = Sample::default();
+        state.missing[strategy as usize] = true;
+        state.samples[strategy as usize] = Sample::default();
         let now = self.now.load(Ordering::Relaxed);
         if state.missing[1..].iter().all(|&missing| missing) {
             self.left.store(u64::MAX, Ordering::Relaxed);
-            self.now.store(Way::Vectors as u8, Ordering::Relaxed);
-        } else if Way::of(now) != way {
+            self.now.store(Strategy::Vectors as u8, Ordering::Relaxed);
+        } else if Strategy::of(now) != strategy {
             // Another thread has gone on already.
         } else if now & MEASURE != 0 {
-            self.go_on_behind(&mut state, way);
+            self.go_on_behind(&mut state, strategy);
         } else {
-            self.now.store(Way::Vectors as u8, Ordering::Relaxed);
+            self.now.store(Strategy::Vectors as u8, Ordering::Relaxed);
         }
     }
 
@@ -179,10 +183,10 @@ impl Choice {
     }
 
     /// Records the time that blocks have taken; with 0 blocks, the time of a part of one.
-    pub fn took(&self, way: Way, blocks: u64, time: Duration) {
+    pub fn took(&self, strategy: Strategy, blocks: u64, time: Duration) {
         let mut state = self.state.lock();
         let now = self.now.load(Ordering::Relaxed);
-        if Way::of(now) != way {
+        if Strategy::of(now) != strategy {
             return;
         }
         if now & WARM_UP != 0 {
@@ -192,20 +196,20 @@ impl Choice {
             }
         } else if now & MEASURE != 0 {
             let vectors = state.samples[0];
-            let sample = &mut state.samples[way as usize];
+            let sample = &mut state.samples[strategy as usize];
             sample.add(blocks, time);
-            let hopeless = way != Way::Vectors
+            let hopeless = strategy != Strategy::Vectors
                 && sample.time > LONG_BLOCK / 4
                 && !sample.takes_less(vectors, 100 * HOPELESS);
             if sample.is_enough() || hopeless {
-                self.go_on_behind(&mut state, way);
+                self.go_on_behind(&mut state, strategy);
             }
         }
     }
 
-    /// Measures the next way, or decides if that one was the last.
-    fn go_on_behind(&self, state: &mut State, way: Way) {
-        match state.behind(way) {
+    /// Measures the next strategy, or decides if that one was the last.
+    fn go_on_behind(&self, state: &mut State, strategy: Strategy) {
+        match state.behind(strategy) {
             Some(next) => self.now.store(MEASURE | next as u8, Ordering::Relaxed),
             None => self.decide(state),
         }
@@ -213,12 +217,12 @@ impl Choice {
 
     fn decide(&self, state: &mut State) {
         let samples = state.samples;
-        let mut found = Way::Vectors;
-        for way in [Way::Lanes, Way::Warps] {
-            let sample = samples[way as usize];
-            let percent = if found == Way::Vectors { WORTH_IT } else { 100 };
+        let mut found = Strategy::Vectors;
+        for strategy in [Strategy::Lanes, Strategy::Warps] {
+            let sample = samples[strategy as usize];
+            let percent = if found == Strategy::Vectors { WORTH_IT } else { 100 };
             if sample.blocks > 0 && sample.takes_less(samples[found as usize], percent) {
-                found = way;
+                found = strategy;
             }
         }
         state.pause = match state.pause {
@@ -242,27 +246,30 @@ mod tests {
     /// A choice whose warm-up is over.
     fn measuring() -> Choice {
         let choice = Choice::new(2 * MILLI);
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, true));
-        choice.took(Way::Vectors, 1, 3 * MILLI);
-        assert_eq!(choice.way(), Way::Vectors);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, true));
+        choice.took(Strategy::Vectors, 1, 3 * MILLI);
+        assert_eq!(choice.strategy(), Strategy::Vectors);
         choice
     }
 
     #[test]
-    fn the_quicker_way_goes_on() {
-        for (vectors, lanes, wanted) in
-            [(4, 1, Way::Lanes), (1, 4, Way::Vectors), (100, 97, Way::Vectors), (100, 90, Way::Lanes)]
-        {
+    fn the_quicker_strategy_goes_on() {
+        for (vectors, lanes, wanted) in [
+            (4, 1, Strategy::Lanes),
+            (1, 4, Strategy::Vectors),
+            (100, 97, Strategy::Vectors),
+            (100, 90, Strategy::Lanes),
+        ] {
             let choice = measuring();
-            choice.took(Way::Vectors, 8, 2 * vectors * MILLI);
-            assert_eq!(choice.way(), Way::Lanes);
+            choice.took(Strategy::Vectors, 8, 2 * vectors * MILLI);
+            assert_eq!(choice.strategy(), Strategy::Lanes);
             // Another thread's block of before.
-            choice.took(Way::Vectors, 1, 1000 * MILLI);
-            choice.took(Way::Lanes, 8, 2 * lanes * MILLI);
+            choice.took(Strategy::Vectors, 1, 1000 * MILLI);
+            choice.took(Strategy::Lanes, 8, 2 * lanes * MILLI);
             if choice.is_measuring() {
-                choice.took(Way::Lanes, 8, 2 * lanes * MILLI);
+                choice.took(Strategy::Lanes, 8, 2 * lanes * MILLI);
             }
-            assert_eq!((choice.way(), choice.is_measuring()), (wanted, false), "{vectors} and {lanes}");
+            assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{vectors} and {lanes}");
         }
     }
 
@@ -271,11 +278,11 @@ mod tests {
         let choice = measuring();
         let mut pauses = Vec::new();
         for _ in 0..3 {
-            choice.took(Way::Vectors, 4, 2 * MILLI);
-            choice.took(Way::Lanes, 4, 20 * MILLI);
+            choice.took(Strategy::Vectors, 4, 2 * MILLI);
+            choice.took(Strategy::Lanes, 4, 20 * MILLI);
             if choice.is_measuring() {
-                assert_eq!(choice.way(), Way::Warps);
-                choice.give_up(Way::Warps);
+                assert_eq!(choice.strategy(), Strategy::Warps);
+                choice.give_up(Strategy::Warps);
             }
             assert!(!choice.is_measuring());
             let mut pause = 0;
@@ -287,54 +294,56 @@ mod tests {
         }
         assert_eq!(pauses, [8 * 64, 8 * 128, 8 * 256]);
         // The data has changed.
-        choice.took(Way::Vectors, 4, 20 * MILLI);
-        choice.took(Way::Lanes, 4, 2 * MILLI);
-        assert_eq!(choice.way(), Way::Lanes);
+        choice.took(Strategy::Vectors, 4, 20 * MILLI);
+        choice.took(Strategy::Lanes, 4, 2 * MILLI);
+        assert_eq!(choice.strategy(), Strategy::Lanes);
     }
 
     #[test]
-    fn a_hopeless_way_ends_early_and_one_without_code_is_never_tried() {
+    fn a_hopeless_strategy_ends_early_and_one_without_code_is_never_tried() {
         let choice = measuring();
-        choice.took(Way::Vectors, 100, 2 * MILLI);
+        choice.took(Strategy::Vectors, 100, 2 * MILLI);
         // Not even one block has ended.
-        choice.took(Way::Lanes, 0, 6 * MILLI);
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+        choice.took(Strategy::Lanes, 0, 6 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
         let choice = measuring();
-        choice.took(Way::Vectors, 100, 2 * MILLI);
-        choice.give_up(Way::Lanes);
-        choice.give_up(Way::Warps);
+        choice.took(Strategy::Vectors, 100, 2 * MILLI);
+        choice.give_up(Strategy::Lanes);
+        choice.give_up(Strategy::Warps);
         choice.ran(u64::MAX);
-        choice.took(Way::Vectors, 100, 2 * MILLI);
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+        choice.took(Strategy::Vectors, 100, 2 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
     }
 
     #[test]
     fn whole_warps_take_part_from_the_second_measurement_on() {
-        for (lanes, warps, wanted) in [(1, 2, Way::Lanes), (3, 2, Way::Warps), (9, 8, Way::Vectors)] {
+        for (lanes, warps, wanted) in
+            [(1, 2, Strategy::Lanes), (3, 2, Strategy::Warps), (9, 8, Strategy::Vectors)]
+        {
             let choice = measuring();
-            choice.took(Way::Vectors, 4, 4 * MILLI);
-            choice.took(Way::Lanes, 4, 20 * MILLI);
-            assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+            choice.took(Strategy::Vectors, 4, 4 * MILLI);
+            choice.took(Strategy::Lanes, 4, 20 * MILLI);
+            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
             choice.ran(u64::from(u32::MAX));
-            choice.took(Way::Vectors, 4, 4 * MILLI * 2);
-            assert_eq!(choice.way(), Way::Lanes);
-            choice.took(Way::Lanes, 4, lanes * 2 * MILLI);
-            assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
-            choice.took(Way::Warps, 4, warps * 2 * MILLI);
-            assert_eq!((choice.way(), choice.is_measuring()), (wanted, false), "{lanes} and {warps}");
+            choice.took(Strategy::Vectors, 4, 4 * MILLI * 2);
+            assert_eq!(choice.strategy(), Strategy::Lanes);
+            choice.took(Strategy::Lanes, 4, lanes * 2 * MILLI);
+            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, true));
+            choice.took(Strategy::Warps, 4, warps * 2 * MILLI);
+            assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{lanes} and {warps}");
         }
     }
 
     #[test]
-    fn a_way_that_loses_its_code_is_left() {
+    fn a_strategy_that_loses_its_code_is_left() {
         let choice = measuring();
-        choice.took(Way::Vectors, 4, 20 * MILLI);
-        choice.took(Way::Lanes, 4, 4 * MILLI);
-        assert_eq!(choice.way(), Way::Lanes);
-        choice.give_up(Way::Lanes);
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Vectors, false));
+        choice.took(Strategy::Vectors, 4, 20 * MILLI);
+        choice.took(Strategy::Lanes, 4, 4 * MILLI);
+        assert_eq!(choice.strategy(), Strategy::Lanes);
+        choice.give_up(Strategy::Lanes);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
         choice.ran(u64::from(u32::MAX));
-        choice.took(Way::Vectors, 4, 20 * MILLI);
-        assert_eq!((choice.way(), choice.is_measuring()), (Way::Warps, true));
+        choice.took(Strategy::Vectors, 4, 20 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, true));
     }
 }

@@ -1,9 +1,9 @@
-//! Code for rows of blocks: a loop over the blocks, in it the kernel's pieces, and in each piece a loop over the warps of the block round
+//! Code for rows of blocks: a loop over the blocks, in it the kernel's phases, and in each phase a loop over the warps of the block round
 //! the loop over chunks.
 //!
-//! All warps run a piece, one after the other, before any of them goes on: so a barrier on which all meet is nothing but the end of
-//! a piece, and a branch on which all agree is one of the whole block. Where warps come out of a piece at different places, the function
-//! returns and the runtime goes on with the block, warp by warp; what warps keep from piece to piece is in their frames.
+//! All warps run a phase, one after the other, before any of them goes on: so a barrier on which all meet is nothing but the end of
+//! a phase, and a branch on which all agree is one of the whole block. Where warps come out of a phase at different places, the function
+//! returns and the runtime goes on with the block, warp by warp; what warps keep from phase to phase is in their frames.
 
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::{Function, Imm, Opcode, Slot, Space};
@@ -19,29 +19,29 @@ use super::lower::Lower;
 use crate::context::{PARTED, SUSPENDED, UNFIT, at};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::options::{BlockRow, Piece, Way};
-use crate::phase_exits::{NO_WAY, PATIENCE, PhaseExits, WARP_BYTES, number};
+use crate::options::{BlockRow, Phase, Successor};
+use crate::phase_exits::{NO_EXIT, PATIENCE, PhaseExits, WARP_BYTES, number};
 use crate::shape::{Shape, SlotShape};
 
 /// Of comparisons of vectors.
 const NOT_EQUAL: u8 = 4;
 
-/// A piece while it is written.
-pub(super) struct OfPiece {
+/// A phase while it is written.
+pub(super) struct OfPhase {
     number: usize,
-    pub ways: PhaseExits,
+    pub exits: PhaseExits,
     /// By exit, slots of which only first lanes are stored.
     by_firsts: Vec<Vec<Slot>>,
     /// The loop over warps.
     warp_head: HostBlock,
     warp: R,
-    way: Option<R>,
+    common_exit: Option<R>,
     lanes: R,
     /// Where a warp that is done goes, with its exit.
     pub warp_done: HostBlock,
 }
 
-impl OfPiece {
+impl OfPhase {
     /// Whether only the first lane of each sixteen of a slot is stored at an exit.
     pub fn is_by_firsts(&self, exit: u32, slot: usize) -> bool {
         self.by_firsts.get(exit as usize).is_some_and(|slots| slots.iter().any(|known| known.index() == slot))
@@ -62,8 +62,8 @@ impl<'a> Lower<'a> {
         Mem::at(self.context, offset)
     }
 
-    /// Begins the function and the loop over blocks, of as many pieces.
-    pub fn begin_row(&mut self, row: &'a BlockRow, pieces: usize, writes_shared: bool) {
+    /// Begins the function and the loop over blocks, of as many phases.
+    pub fn begin_row(&mut self, row: &'a BlockRow, phases: usize, writes_shared: bool) {
         let params = self.a.entry(&[preg(RegClass::Int, 7), preg(RegClass::Int, 6)]);
         let (context, warps, lanes) = (params[0], params[1], self.f.lanes);
         self.context = context;
@@ -80,7 +80,7 @@ impl<'a> Lower<'a> {
         let start = a.load32(at_context(at::BLOCK_X));
         let (block_head, block_done) = (a.block(), a.block());
         let block = a.param(block_head, RegClass::Int);
-        let heads: Vec<HostBlock> = (0..pieces).map(|_| a.block()).collect();
+        let heads: Vec<HostBlock> = (0..phases).map(|_| a.block()).collect();
         a.jump(block_head, &[start]);
 
         a.switch_to(block_head);
@@ -100,14 +100,14 @@ impl<'a> Lower<'a> {
             self.restore_frames(row, warps, [block, linear]);
         }
         self.a.jump(heads[0], &[]);
-        // There are no loops yet: the first piece makes them.
-        let piece = OfPiece {
+        // There are no loops yet: the first phase makes them.
+        let phase = OfPhase {
             number: 0,
-            ways: PhaseExits::default(),
+            exits: PhaseExits::default(),
             by_firsts: Vec::new(),
             warp_head: block_head,
             warp: warps,
-            way: None,
+            common_exit: None,
             lanes: warps,
             warp_done: block_done,
         };
@@ -122,7 +122,7 @@ impl<'a> Lower<'a> {
             block_head,
             block_done,
             heads,
-            piece,
+            phase,
         });
     }
 
@@ -162,7 +162,7 @@ impl<'a> Lower<'a> {
         self.a.switch_to(head);
         let frame = self.a.load64g(Mem::at(warp, 0));
         let first = self.a.load64g(Mem::at(warp, 16));
-        let pieces = |range: &std::ops::Range<u32>| {
+        let words = |range: &std::ops::Range<u32>| {
             let mut list = Vec::new();
             let mut offset = range.start;
             while offset < range.end {
@@ -172,7 +172,7 @@ impl<'a> Lower<'a> {
             }
             list
         };
-        for (offset, bytes) in row.restored.iter().flat_map(pieces) {
+        for (offset, bytes) in row.restored.iter().flat_map(words) {
             if bytes == 64 {
                 let v = self.a.load64(Mem::at(first, offset));
                 self.a.store64(Mem::at(frame, offset), v);
@@ -183,7 +183,7 @@ impl<'a> Lower<'a> {
         }
         for (range, linear) in &row.indexed {
             let value = index[usize::from(*linear)];
-            for (offset, bytes) in pieces(range) {
+            for (offset, bytes) in words(range) {
                 if bytes == 64 {
                     let v = self.a.splat(false, value);
                     self.a.store64(Mem::at(frame, offset), v);
@@ -199,25 +199,25 @@ impl<'a> Lower<'a> {
         self.a.switch_to(done);
     }
 
-    /// Begins a piece: the loop over warps. Gives the lanes of the warp, unless all take part.
-    pub fn begin_piece(&mut self, number: usize, piece: &Piece<'_>) -> Result<Option<R>, Error> {
+    /// Begins a phase: the loop over warps. Gives the lanes of the warp, unless all take part.
+    pub fn begin_phase(&mut self, number: usize, phase: &Phase<'_>) -> Result<Option<R>, Error> {
         let f = self.f;
         let Some(InRow { heads, warps, row, .. }) = &self.in_row else {
-            return Err(Error::Malformed("a piece of no row".into()));
+            return Err(Error::Malformed("a phase of no row".into()));
         };
         let (own, warps, whole) = (heads[number], *warps, row.whole);
-        let ways = PhaseExits::new(f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
+        let exits = PhaseExits::new(f, &self.blocks.order.blocks, phase, heads.len() == 1)?;
         let one_chunk = self.lanes() >= f.lanes as usize;
         let a = &mut self.a;
         let (warp_head, warp_done) = (a.block(), a.block());
         let warp = a.param(warp_head, RegClass::Int);
-        let mut of_piece = OfPiece {
+        let mut of_phase = OfPhase {
             number,
-            ways,
-            by_firsts: piece.by_firsts.clone(),
+            exits,
+            by_firsts: phase.by_firsts.clone(),
             warp_head,
             warp,
-            way: None,
+            common_exit: None,
             lanes: warp,
             warp_done,
         };
@@ -225,16 +225,16 @@ impl<'a> Lower<'a> {
         if one_chunk {
             a.store_imm32(Mem::at(self.context, at::CHUNK_LANE), 0);
         }
-        if !of_piece.ways.are_plain() {
-            a.store_imm32(Mem::at(self.context, at::PIECE), number as i32);
-            if let Some(only) = of_piece.ways.only() {
-                a.store_imm32(Mem::at(self.context, at::WAY), only as i32);
+        if !of_phase.exits.are_plain() {
+            a.store_imm32(Mem::at(self.context, at::PHASE), number as i32);
+            if let Some(only) = of_phase.exits.only() {
+                a.store_imm32(Mem::at(self.context, at::COMMON_EXIT), only as i32);
             }
         }
-        if of_piece.ways.count() > 1 {
-            let way = a.param(warp_head, RegClass::Int);
-            of_piece.way = Some(way);
-            let none = a.imm(false, NO_WAY);
+        if of_phase.exits.count() > 1 {
+            let common_exit = a.param(warp_head, RegClass::Int);
+            of_phase.common_exit = Some(common_exit);
+            let none = a.imm(false, NO_EXIT);
             a.jump(warp_head, &[warps, none]);
         } else {
             a.jump(warp_head, &[warps]);
@@ -242,7 +242,7 @@ impl<'a> Lower<'a> {
         a.switch_to(warp_head);
         a.store64g(Mem::at(self.context, at::WARP), warp);
         self.frame = a.load64g(Mem::at(warp, 0));
-        of_piece.lanes = match whole {
+        of_phase.lanes = match whole {
             true => a.imm(true, u64::MAX >> (64 - f.lanes)),
             false => {
                 let lanes = a.load64g(Mem::at(warp, 8));
@@ -250,18 +250,18 @@ impl<'a> Lower<'a> {
                 lanes
             }
         };
-        let lanes = (!whole).then_some(of_piece.lanes);
+        let lanes = (!whole).then_some(of_phase.lanes);
         for offset in [at::COND, at::EXITED] {
-            if of_piece.ways.notes(offset) {
+            if of_phase.exits.notes(offset) {
                 let zero = a.imm(false, 0);
                 a.store64g(Mem::at(self.context, offset), zero);
             }
         }
         a.param(warp_done, RegClass::Int);
         if let Some(row) = &mut self.in_row {
-            row.piece = of_piece;
+            row.phase = of_phase;
         }
-        self.check_slots(&piece.checks);
+        self.check_slots(&phase.checks);
         Ok(lanes)
     }
 
@@ -323,22 +323,24 @@ impl<'a> Lower<'a> {
         self.a.switch_to(fits);
     }
 
-    /// Ends a piece: looks where the warp has come out, goes to the next warp, and behind the last to where all go.
-    pub fn end_piece(&mut self) {
+    /// Ends a phase: looks where the warp has come out, goes to the next warp, and behind the last to where all go.
+    pub fn end_phase(&mut self) {
         let Some(row) = &mut self.in_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
-        let OfPiece { number: own, ref ways, warp_head, warp, way: so_far, lanes, warp_done, .. } = row.piece;
-        let PhaseExits { insts, list: ways, some_end } = ways.clone();
+        let OfPhase {
+            number: own, ref exits, warp_head, warp, common_exit: so_far, lanes, warp_done, ..
+        } = row.phase;
+        let PhaseExits { insts, list: exits, some_end } = exits.clone();
         let exit = self.a.blocks[warp_done.index()].params[0];
         let parted = self.a.cold_block();
-        // The piece is done by this warp, and by all of them.
+        // The phase is done by this warp, and by all of them.
         let (next_warp, done) = (self.a.block(), self.a.block());
-        let way = so_far.map(|_| self.a.param(next_warp, RegClass::Int));
-        let done_way = so_far.map(|_| self.a.param(done, RegClass::Int));
+        let common_exit = so_far.map(|_| self.a.param(next_warp, RegClass::Int));
+        let done_exit = so_far.map(|_| self.a.param(done, RegClass::Int));
 
         self.a.switch_to(warp_done);
-        let mut places: Vec<(u32, Way, HostBlock)> = Vec::new();
-        for &(e, to) in &ways {
+        let mut places: Vec<(u32, Successor, HostBlock)> = Vec::new();
+        for &(e, to) in &exits {
             let place = self.a.block();
             places.push((e, to, place));
         }
@@ -357,7 +359,7 @@ impl<'a> Lower<'a> {
         let mut targets = Vec::new();
         for (e, to, place) in places {
             self.a.switch_to(place);
-            if some_end && to != Way::Ended {
+            if some_end && to != Successor::Ended {
                 let ended = self.a.load64g(self.of_context(at::EXITED));
                 let none = self.a.block();
                 self.a.test(true, ended, ended);
@@ -365,15 +367,15 @@ impl<'a> Lower<'a> {
                 self.a.switch_to(none);
             }
             match to {
-                Way::Ended => {
+                Successor::Ended => {
                     targets.push((number(e, 0), None));
-                    self.take_way(number(e, 0), so_far, next_warp, parted, warp, warps);
+                    self.take_exit(number(e, 0), so_far, next_warp, parted, warp, warps);
                 }
-                Way::Next(piece) => {
-                    targets.push((number(e, 0), Some(piece)));
-                    self.take_way(number(e, 0), so_far, next_warp, parted, warp, warps);
+                Successor::Next(phase) => {
+                    targets.push((number(e, 0), Some(phase)));
+                    self.take_exit(number(e, 0), so_far, next_warp, parted, warp, warps);
                 }
-                Way::Branch { taken, next } => {
+                Successor::Branch { taken, next } => {
                     let (all, some, not) = (self.a.block(), self.a.block(), self.a.block());
                     let condition = self.a.load64g(self.of_context(at::COND));
                     self.a.cmp(true, condition, lanes);
@@ -381,24 +383,26 @@ impl<'a> Lower<'a> {
                     self.a.switch_to(some);
                     self.a.test(true, condition, condition);
                     self.a.branch(Flags::Equal, (not, &[]), (parted, &[]));
-                    for (way, block, to) in [(1, all, taken), (2, not, next)] {
+                    for (met, block, to) in [(1, all, taken), (2, not, next)] {
                         self.a.switch_to(block);
-                        targets.push((number(e, way), Some(to)));
-                        self.take_way(number(e, way), so_far, next_warp, parted, warp, warps);
+                        targets.push((number(e, met), Some(to)));
+                        self.take_exit(number(e, met), so_far, next_warp, parted, warp, warps);
                     }
                 }
             }
         }
 
         self.a.switch_to(next_warp);
-        if let Some(way) = way {
-            self.a.store32(self.of_context(at::WAY), way);
+        if let Some(common_exit) = common_exit {
+            self.a.store32(self.of_context(at::COMMON_EXIT), common_exit);
         }
         let next = self.a.add_imm(true, warp, WARP_BYTES);
         let end = self.a.load_fixed(true, self.of_context(at::WARPS_END));
         self.a.cmp(true, next, end);
-        match way {
-            Some(way) => self.a.branch(Flags::Below, (warp_head, &[next, way]), (done, &[way])),
+        match common_exit {
+            Some(common_exit) => {
+                self.a.branch(Flags::Below, (warp_head, &[next, common_exit]), (done, &[common_exit]))
+            }
             None => self.a.branch(Flags::Below, (warp_head, &[next]), (done, &[])),
         }
 
@@ -414,8 +418,8 @@ impl<'a> Lower<'a> {
         };
         for &(number, to) in others {
             let (this, other) = (self.a.block(), self.a.block());
-            if let Some(way) = done_way {
-                self.a.cmp_imm(false, way, number as i32);
+            if let Some(common_exit) = done_exit {
+                self.a.cmp_imm(false, common_exit, number as i32);
             }
             self.a.branch(Flags::Equal, (this, &[]), (other, &[]));
             self.a.switch_to(this);
@@ -426,8 +430,8 @@ impl<'a> Lower<'a> {
         self.write_parted(parted, exit, some_end);
     }
 
-    /// The warp has come out by a way: the next one follows if those before came out by the same.
-    fn take_way(
+    /// The warp has left by an exit: the next one follows if those before left by the same.
+    fn take_exit(
         &mut self,
         number: u64,
         so_far: Option<R>,
@@ -446,7 +450,7 @@ impl<'a> Lower<'a> {
         self.a.branch(Flags::Equal, (next_warp, &[own]), (parted, &[]));
     }
 
-    /// Goes to a piece, or to the end of the block.
+    /// Goes to a phase, or to the end of the block.
     fn go_to(&mut self, own: usize, to: Option<usize>, heads: &[HostBlock], block_done: HostBlock) {
         let Some(to) = to else { return self.a.jump(block_done, &[]) };
         if to > own {
@@ -457,7 +461,7 @@ impl<'a> Lower<'a> {
         self.a.cmp_imm(true, insts, PATIENCE);
         self.a.branch(Flags::Above, (enough, &[]), (more, &[]));
         self.a.switch_to(enough);
-        self.a.store_imm32(self.of_context(at::PIECE), to as i32);
+        self.a.store_imm32(self.of_context(at::PHASE), to as i32);
         self.leave(SUSPENDED);
         self.a.switch_to(more);
         self.go_back(heads[to], &[]);
@@ -466,7 +470,7 @@ impl<'a> Lower<'a> {
     fn write_parted(&mut self, parted: HostBlock, exit: R, some_end: bool) {
         self.a.switch_to(parted);
         if !some_end {
-            // What another piece has noted.
+            // What another phase has noted.
             let none = self.a.imm(false, 0);
             self.a.store64g(self.of_context(at::EXITED), none);
         }
@@ -474,11 +478,11 @@ impl<'a> Lower<'a> {
         self.leave(PARTED);
     }
 
-    /// Ends the loop over blocks; what the last piece was is written.
+    /// Ends the loop over blocks; what the last phase was is written.
     pub fn end_row(&mut self) {
         let Some(row) = &self.in_row else { return };
         let (block, block_head, block_done) = (row.block, row.block_head, row.block_done);
-        let counts = !row.piece.ways.are_plain();
+        let counts = !row.phase.exits.are_plain();
         self.a.switch_to(block_done);
         if counts {
             let insts = self.a.load64g(self.of_context(at::INSTS));

@@ -7,31 +7,31 @@
 use std::sync::atomic::Ordering;
 
 use crate::memory::window_access;
-use warpjit_backend::{Shape, SlotShape, VECTOR_LANES, Way, meet_shapes, slots_after};
+use warpjit_backend::{Shape, SlotShape, Successor, VECTOR_LANES, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
 use super::assumptions::{Assumption, steering_slots};
-use super::phases::{Piece, Pieces, Shapes};
+use super::phases::{Phase, Phases, Shapes};
 use super::{Jit, SampleBlock, lock, written_slots};
 use crate::fork::Section;
 use crate::{CancelToken, Error};
 
 /// Most phases of a kernel.
-const MOST_PIECES: usize = 48;
+const MOST_PHASES: usize = 48;
 /// Most instructions of all phases.
 const MOST_INSTS: usize = 6000;
 
 impl Jit {
     /// Cuts the kernel that starts at a block into phases, if that is possible. Lane patterns are not known yet.
-    pub(super) fn pieces(&self, entry: Block, meter: &Meter) -> Result<Option<Pieces>, Stopped> {
+    pub(super) fn phases(&self, entry: Block, meter: &Meter) -> Result<Option<Phases>, Stopped> {
         let kernel = &*self.kernel;
         let none = SlotFacts::none(kernel.func.slots.len());
         let mut starts = vec![entry];
         let mut warps = None;
-        let mut list: Vec<Piece> = Vec::new();
+        let mut list: Vec<Phase> = Vec::new();
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
             let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
@@ -49,50 +49,51 @@ impl Jit {
                     starts.len() - 1
                 }
             };
-            let mut ways = Vec::new();
+            let mut successors = Vec::new();
             for &exit in &region.exits {
-                let Some(way) = self.way(exit, &mut warps, &mut number) else { return Ok(None) };
-                ways.push(way);
+                let Some(successor) = self.successor(exit, &mut warps, &mut number) else { return Ok(None) };
+                successors.push(successor);
             }
-            if starts.len() > MOST_PIECES || insts > MOST_INSTS {
+            if starts.len() > MOST_PHASES || insts > MOST_INSTS {
                 return Ok(None);
             }
-            let groups = self.groups(&region);
-            let by_firsts = vec![Vec::new(); ways.len()];
+            let chunk_groups = self.chunk_groups(&region);
+            let by_firsts = vec![Vec::new(); successors.len()];
             let (shapes, checks, firsts) = (Vec::new(), Vec::new(), Vec::new());
-            list.push(Piece { region, groups, ways, shapes, checks, firsts, by_firsts });
+            list.push(Phase { region, chunk_groups, successors, shapes, checks, firsts, by_firsts });
         }
         let list = in_order(list);
         let mut written = SlotSet::empty(kernel.func.slots.len());
-        for piece in &list {
-            written.union(&written_slots(&piece.region.mask));
+        for phase in &list {
+            written.union(&written_slots(&phase.region.mask));
         }
-        Ok(Some(Pieces { list, written, warps }))
+        Ok(Some(Phases { list, written, warps }))
     }
 
     /// The successor of an exit, if all warps take it.
-    fn way(
+    fn successor(
         &self,
         exit: ExitKind,
         warps: &mut Option<u32>,
         number: &mut impl FnMut(Block) -> usize,
-    ) -> Option<Way> {
+    ) -> Option<Successor> {
         let block = match exit {
-            ExitKind::Ended => return Some(Way::Ended),
-            ExitKind::Enter(block) => return Some(Way::Next(number(block))),
+            ExitKind::Ended => return Some(Successor::Ended),
+            ExitKind::Enter(block) => return Some(Successor::Next(number(block))),
             ExitKind::Terminator(block) => block,
         };
         match self.kernel.func.term(block) {
-            Terminator::Jump(call) if call.args.is_empty() => Some(Way::Next(number(call.block))),
+            Terminator::Jump(call) if call.args.is_empty() => Some(Successor::Next(number(call.block))),
             Terminator::Barrier { spec, next } => {
                 let asks = spec.warps.is_none() || warps.is_none() || *warps == spec.warps;
                 *warps = spec.warps.or(*warps);
-                (spec.arrive && spec.wait && spec.from.is_none() && asks).then(|| Way::Next(number(*next)))
+                (spec.arrive && spec.wait && spec.from.is_none() && asks)
+                    .then(|| Successor::Next(number(*next)))
             }
             // A mask decides there, of which each warp may have some lanes.
             _ if self.kernel.votes_at_exit(block) => None,
             Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
-                Some(Way::Branch { taken: number(taken.block), next: number(next.block) })
+                Some(Successor::Branch { taken: number(taken.block), next: number(next.block) })
             }
             _ => None,
         }
@@ -100,9 +101,9 @@ impl Jit {
 
     /// Propagates lane patterns to the start of each phase, and cuts each phase's region for them. `sample` is a sample
     /// block, `of_block` are slots that hold the block's index. Returns the assumptions on the initial frames.
-    pub(super) fn know_slots(
+    pub(super) fn propagate_patterns(
         &self,
-        pieces: &mut Pieces,
+        phases: &mut Phases,
         sample: SampleBlock<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
@@ -111,9 +112,9 @@ impl Jit {
         let kernel = &*self.kernel;
         let count = kernel.func.slots.len();
         let mut assumptions: Vec<Assumption> = Vec::new();
-        for piece in &pieces.list {
-            let lanes = u32::from(piece.groups) * 4;
-            for found in self.shapes(kernel, &piece.region, sample.frames, (lanes, true), meter)?.list {
+        for phase in &phases.list {
+            let lanes = u32::from(phase.chunk_groups) * 4;
+            for found in self.shapes(kernel, &phase.region, sample.frames, (lanes, true), meter)?.list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // Keep the pattern that holds for both: the one over fewer lanes.
                     Some(known) if found.known != known.known => {
@@ -133,19 +134,19 @@ impl Jit {
             first[slot.index()] = Some(SlotShape::new(Shape::Uniform, kernel.func.lanes));
         }
         assumptions.retain(|a| !of_block.contains(a.slot));
-        let mut before: Vec<Option<Shapes>> = vec![None; pieces.list.len()];
+        let mut before: Vec<Option<Shapes>> = vec![None; phases.list.len()];
         before[0] = Some(first);
         let mut work = vec![0];
         // Patterns only ever become weaker, so this ends. The bound guards against bugs.
-        let mut left = 64 * pieces.list.len();
+        let mut left = 64 * phases.list.len();
         while let Some(number) = work.pop() {
             let Some(less) = left.checked_sub(1) else { return Ok(None) };
             left = less;
             let Some(mut shapes) = before[number].clone() else { continue };
-            let written = &pieces.written;
-            let piece = &mut pieces.list[number];
-            let entry = piece.region.entry;
-            let lanes = u32::from(piece.groups) * 4;
+            let written = &phases.written;
+            let phase = &mut phases.list[number];
+            let entry = phase.region.entry;
+            let lanes = u32::from(phase.chunk_groups) * 4;
             let known = facts(&shapes, lanes);
             let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
             let mut checks = match sample.whole && number > 0 {
@@ -173,12 +174,13 @@ impl Jit {
             }
             self.generator.optimize(&mut region, meter)?;
             let mut after = shapes.clone();
-            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups, self.variant.has_devices())
+            for (slot, shape) in
+                slots_after(&region.mask, &shapes, phase.chunk_groups, self.variant.has_devices())
             {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
             }
-            (piece.region, piece.shapes, piece.checks) = (region, shapes, checks);
-            for to in piece.next() {
+            (phase.region, phase.shapes, phase.checks) = (region, shapes, checks);
+            for to in phase.next() {
                 let changed = match &mut before[to] {
                     Some(known) => {
                         let met: Shapes = known
@@ -200,54 +202,55 @@ impl Jit {
                 }
             }
         }
-        for piece in &mut pieces.list {
-            self.generator.specialize(&mut piece.region, sample.whole);
+        for phase in &mut phases.list {
+            self.generator.specialize(&mut phase.region, sample.whole);
         }
         if self.generator.has_compact_slots() {
-            super::compact_slots::find(kernel, pieces, self.variant.has_devices());
+            super::compact_slots::find(kernel, phases, self.variant.has_devices());
         }
         Ok(Some(assumptions))
     }
 
-    /// As [`Jit::know_slots`], but with chunks of a whole warp if that pays: the kernel is a single phase, all slots
+    /// As [`Jit::propagate_patterns`], but with chunks of a whole warp if that pays: the kernel is a single phase, all slots
     /// that addresses depend on are affine over a warp, and its values fit the registers. Then address computations are
     /// done once for a warp.
-    pub(super) fn know_slots_of_rows(
+    pub(super) fn propagate_patterns_of_warps(
         &self,
-        pieces: &mut Pieces,
+        phases: &mut Phases,
         sample: SampleBlock<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
         meter: &Meter,
     ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
-        let Piece { region: first, groups: before, .. } = &pieces.list[0];
+        let Phase { region: first, chunk_groups: before, .. } = &phases.list[0];
         let before = *before;
         let tries = match self.variant.chunk_groups {
             None if !first.whole => {
-                self.generator.larger_groups(pieces.list.iter().map(|piece| &piece.region.mask), most)
+                self.generator.larger_chunks(phases.list.iter().map(|phase| &phase.region.mask), most)
             }
             _ => &[],
         };
         for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
-            let mut tried = pieces.clone();
-            tried.list.iter_mut().for_each(|piece| piece.groups = groups);
+            let mut tried = phases.clone();
+            tried.list.iter_mut().for_each(|phase| phase.chunk_groups = groups);
             let lanes = 4 * u32::from(groups);
-            let Some(known) = self.know_slots(&mut tried, sample, of_block, keeps_lanes, meter)? else {
+            let Some(known) = self.propagate_patterns(&mut tried, sample, of_block, keeps_lanes, meter)?
+            else {
                 continue;
             };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
-            let fits = |piece: &Piece| {
+            let fits = |phase: &Phase| {
                 let is_even =
-                    |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
-                self.generator.fits(&piece.region.mask, groups, is_even)
+                    |slot: Slot| phase.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
+                self.generator.fits(&phase.region.mask, groups, is_even)
             };
             if even && tried.list.iter().all(fits) {
-                *pieces = tried;
+                *phases = tried;
                 return Ok(Some(known));
             }
         }
-        self.know_slots(pieces, sample, of_block, keeps_lanes, meter)
+        self.propagate_patterns(phases, sample, of_block, keeps_lanes, meter)
     }
 
     /// Patterns that single regions at a block were compiled for and that are not known there. They are worth a check
@@ -282,13 +285,13 @@ impl Jit {
     }
 
     /// Where the kernel's phases start; empty if it cannot be cut into phases.
-    pub(super) fn piece_starts(&self, entry: Block, cancel: Option<&CancelToken>) -> &[Block] {
+    pub(super) fn phase_starts(&self, entry: Block, cancel: Option<&CancelToken>) -> &[Block] {
         let _section = Section::enter();
         if let Some(starts) = self.starts.get() {
             return starts;
         }
-        let pieces = match self.metered(entry, cancel, |meter| Ok(self.pieces(entry, meter)?)) {
-            Ok(pieces) => pieces,
+        let phases = match self.metered(entry, cancel, |meter| Ok(self.phases(entry, meter)?)) {
+            Ok(phases) => phases,
             Err(Error::Cancelled) => return &[],
             Err(error) => {
                 self.refuse(&error);
@@ -296,28 +299,28 @@ impl Jit {
             }
         };
         self.starts.get_or_init(|| {
-            let Some(pieces) = pieces else { return Vec::new() };
-            let starts = pieces.list.iter().map(|piece| piece.region.entry).collect();
-            *lock(&self.found) = Some(pieces);
+            let Some(phases) = phases else { return Vec::new() };
+            let starts = phases.list.iter().map(|phase| phase.region.entry).collect();
+            *lock(&self.found) = Some(phases);
             starts
         })
     }
 
     /// Whether all regions reached so far have code of their own. [`Jit::checks`] takes the patterns from them.
-    pub(super) fn pieces_have_code(&self, entry: Block, cancel: Option<&CancelToken>) -> bool {
-        self.piece_starts(entry, cancel).iter().skip(1).all(|&at| {
+    pub(super) fn phases_have_code(&self, entry: Block, cancel: Option<&CancelToken>) -> bool {
+        self.phase_starts(entry, cancel).iter().skip(1).all(|&at| {
             let versions = lock(&self.versions[at.index()]);
             !versions.list.is_empty() || self.heat[at.index()].load(Ordering::Relaxed) == 0
         })
     }
 
     /// The chunk size of a region, in groups of four lanes.
-    pub(super) fn groups(&self, region: &Region) -> u8 {
+    pub(super) fn chunk_groups(&self, region: &Region) -> u8 {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
             _ if self.variant.single => 1,
-            asked => self.generator.groups(&region.mask, region.whole, asked).min(most),
+            asked => self.generator.chunk_groups(&region.mask, region.whole, asked).min(most),
         }
     }
 }
@@ -337,20 +340,20 @@ fn facts(shapes: &Shapes, lanes: u32) -> SlotFacts {
 }
 
 /// Sorts phases into reverse postorder, so that only loops lead backwards.
-fn in_order(list: Vec<Piece>) -> Vec<Piece> {
-    let succs: Vec<Vec<usize>> = list.iter().map(Piece::next).collect();
+fn in_order(list: Vec<Phase>) -> Vec<Phase> {
+    let succs: Vec<Vec<usize>> = list.iter().map(Phase::next).collect();
     let order = warpjit_ir::graph::reverse_postorder(&succs, 0);
     let mut place = vec![usize::MAX; list.len()];
     order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
-    let mut sorted: Vec<(usize, Piece)> =
-        list.into_iter().enumerate().map(|(old, piece)| (place[old], piece)).collect();
+    let mut sorted: Vec<(usize, Phase)> =
+        list.into_iter().enumerate().map(|(old, phase)| (place[old], phase)).collect();
     sorted.sort_by_key(|(new, _)| *new);
-    let mut list: Vec<Piece> = sorted.into_iter().map(|(_, piece)| piece).collect();
-    for way in list.iter_mut().flat_map(|piece| &mut piece.ways) {
-        *way = match *way {
-            Way::Ended => Way::Ended,
-            Way::Next(to) => Way::Next(place[to]),
-            Way::Branch { taken, next } => Way::Branch { taken: place[taken], next: place[next] },
+    let mut list: Vec<Phase> = sorted.into_iter().map(|(_, phase)| phase).collect();
+    for successor in list.iter_mut().flat_map(|phase| &mut phase.successors) {
+        *successor = match *successor {
+            Successor::Ended => Successor::Ended,
+            Successor::Next(to) => Successor::Next(place[to]),
+            Successor::Branch { taken, next } => Successor::Branch { taken: place[taken], next: place[next] },
         };
     }
     list

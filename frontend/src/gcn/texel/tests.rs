@@ -1,0 +1,184 @@
+use super::*;
+
+fn float(x: f32) -> u32 {
+    x.to_bits()
+}
+
+#[test]
+fn loads_are_what_the_tables_say() {
+    // Data format, number format, selector, texel, result.
+    for (data, number, selector, texel, want) in [
+        (10, 0, 4, 0x676b_1b69, 0x3ed2_d2d3),
+        (10, 0, 5, 0x676b_1b69, 0x3dd8_d8d9),
+        (10, 0, 6, 0x676b_1b69, 0x3ed6_d6d7),
+        (10, 0, 7, 0x676b_1b69, 0x3ece_cecf),
+        (10, 4, 7, 0x676b_1b69, 0x67),
+        (10, 5, 4, 0x80, -128i32 as u32),
+        (10, 1, 4, 0x80, float(-1.0)),
+        (10, 1, 4, 0x81, float(-1.0)),
+        (10, 1, 4, 0x7f, float(1.0)),
+        (10, 6, 4, 0x80, float(-1.0)),
+        (10, 6, 4, 0, float(1.0 / 255.0)),
+        (10, 2, 4, 0x80, float(128.0)),
+        (10, 3, 4, 0x80, float(-128.0)),
+        (1, 0, 5, 0xff, 0),
+        (1, 0, 7, 0xff, float(1.0)),
+        (1, 4, 7, 0xff, 1),
+        (1, 4, 1, 0xff, 1),
+        (1, 4, 0, 0xff, 0),
+        (0, 4, 4, 0xff, 0),
+        (15, 4, 4, 0xff, 0),
+        (2, 7, 4, 0x3c00, float(1.0)),
+        (2, 7, 4, 0x8001, float(-5.960_464_5e-8)),
+        (6, 7, 4, 0x3c0, float(1.0)),
+        (6, 7, 6, 0x1e0 << 22, float(1.0)),
+        (7, 7, 4, 0x1e0, float(1.0)),
+        (9, 4, 7, 0xc000_0000, 3),
+        (9, 4, 4, 0x3ff, 0x3ff),
+        (8, 4, 4, 0xffff_fffd, 1),
+        (8, 4, 5, 4, 1),
+        (14, 7, 7, 0x4049_0fdb << 96, 0x4049_0fdb),
+        (13, 4, 6, 7 << 64, 7),
+        (12, 5, 5, 0xffff_0000, u32::MAX),
+        (16, 4, 5, 0x07e0, 63),
+        (17, 4, 7, 0x8000, 1),
+        (18, 4, 4, 1, 1),
+        (19, 0, 4, 15, float(1.0)),
+        (10, 9, 4, 0xff, float(1.0)),
+        (10, 9, 7, 0x80000000, 0x3f00_8081),
+        // Of 24 bits and 8, either way round; 32 and 8.
+        (20, 0, 4, 0x12ff_ffff, float(1.0)),
+        (20, 4, 5, 0x12ff_ffff, 0x12),
+        (21, 4, 4, 0xabcd_ef12, 0x12),
+        (21, 4, 5, 0xabcd_ef12, 0x00ab_cdef),
+        (22, 7, 4, 0x99_3f00_0000, 0x3f00_0000),
+        (22, 4, 5, 0x99_3f00_0000, 0x99),
+        (22, 7, 5, 0x99_3f00_0000, 0x99),
+        (57, 4, 4, 0xc3, 3),
+        (57, 4, 5, 0xc3, 12),
+        (58, 4, 4, 0xf83e, 30),
+        (58, 4, 5, 0xf83e, 1),
+        (58, 4, 6, 0xf83e, 62),
+        // 9 bits times 2^(exponent - 24).
+        (34, 7, 4, 0x1ff | 24 << 27, float(511.0)),
+        (34, 7, 5, 0x100 << 9 | 16 << 27, float(1.0)),
+        (34, 7, 6, 1 << 18, float(1.0 / 16_777_216.0)),
+        (34, 7, 6, 0x1ff << 18 | 31 << 27, float(65408.0)),
+        (34, 7, 7, 0, float(1.0)),
+        (34, 7, 4, 31 << 27, 0),
+        (34, 4, 4, u128::MAX, 0),
+        // Formats that images do not have here.
+        (35, 0, 4, u128::MAX, 0),
+    ] {
+        assert_eq!(
+            load(data, number, selector, false, false, texel),
+            want,
+            "{data} {number} {selector} {texel:#x}"
+        );
+    }
+    assert_eq!(load(10, 0, 4, true, false, 0xff), 0x3c00);
+    assert_eq!(load(4, 4, 4, true, false, 0x1234_5678), 0x5678);
+    // Two bits of alpha with a sign, and without: snorm, sscaled, sint; ten bits keep theirs.
+    let alpha = |number, plain| load(9, number, 7, false, plain, 0xffff_ffff);
+    assert_eq!([1, 3, 5].map(|number| alpha(number, false)), [float(-1.0), float(-1.0), u32::MAX]);
+    assert_eq!([1, 3, 5].map(|number| alpha(number, true)), [float(1.0), float(3.0), 3]);
+    assert_eq!(load(9, 5, 6, false, true, 0xffff_ffff), u32::MAX);
+}
+
+#[test]
+fn stores_round_and_clamp() {
+    let all = |x: f32| [x.to_bits(); 4];
+    for (data, number, values, want) in [
+        (10, 0, all(1.0), 0xffff_ffff),
+        (10, 0, all(2.0), 0xffff_ffff),
+        (10, 0, all(-1.0), 0),
+        (10, 0, all(f32::NAN), 0),
+        (10, 0, all(0.5), 0x8080_8080),
+        (10, 1, all(-1.0), 0x8181_8181),
+        (10, 1, all(-9.0), 0x8181_8181),
+        (10, 4, [0x101, 2, 3, 4], 0x0403_02ff),
+        (10, 5, [0x101, 2, -3i32 as u32, -300i32 as u32], 0x80fd_027f),
+        (10, 2, [1.9f32, -1.0, 300.0, f32::NAN].map(f32::to_bits), 0x00ff_0001),
+        (2, 7, all(65536.0), 0x7c00),
+        (6, 7, all(-1.0), 0),
+        (6, 7, all(1.0), 0x3c0 | 0x3c0 << 11 | 0x1e0 << 22),
+        (9, 4, [1, 2, 3, 4], 1 | 2 << 10 | 3 << 20 | 3 << 30),
+        (14, 7, [1, 2, 3, 4], 1 | 2 << 32 | 3 << 64 | 4 << 96),
+    ] {
+        assert_eq!(store(data, number, IDENTITY, false, values), want, "{data} {number} {values:x?}");
+    }
+    for (values, want) in [
+        ([0.0, 0.0, 0.0], 0),
+        ([1.0, 1.0, 1.0], 256 | 256 << 9 | 256 << 18 | 16 << 27),
+        ([511.0, 1.0, 0.5], 511 | 1 << 9 | 1 << 18 | 24 << 27),
+        ([-1.0, f32::NAN, 1e9], 511 << 18 | 31 << 27),
+        // Rounded up to a power of two: one exponent more.
+        ([511.75, 0.0, 0.0], 256 | 25 << 27),
+        ([2f32.powi(-24), 2f32.powi(-25), 2f32.powi(-26)], 1 | 1 << 9),
+        ([1e-40, 0.0, 2f32.powi(-16)], 256 << 18),
+    ] {
+        let values = [values[0].to_bits(), values[1].to_bits(), values[2].to_bits(), 7];
+        assert_eq!(store(34, 7, IDENTITY, false, values), want, "{values:x?}");
+    }
+    assert_eq!(store(34, 4, IDENTITY, false, [1, 2, 3, 4]), 0);
+    assert_eq!(store(22, 7, IDENTITY, false, [1, 0x102, 3, 4]), 2 << 32 | 1);
+    // Red and blue exchanged; f16 in registers.
+    let swapped = 6 | 5 << 3 | 4 << 6 | 7 << 9;
+    assert_eq!(store(10, 4, swapped, false, [1, 2, 3, 4]), 0x0401_0203);
+    assert_eq!(store(4, 7, IDENTITY, true, [0x3c00, 0, 0, 0]), 0x3f80_0000);
+    assert_eq!(store(4, 5, IDENTITY, true, [0x8000, 0, 0, 0]), 0xffff_8000);
+}
+
+/// What was loaded stores as it was, in all formats whose codes are different numbers.
+#[test]
+fn storing_what_was_loaded_changes_nothing() {
+    for data in (0..64).filter(|&data| data != SHARED_EXPONENT) {
+        for number in [0, 2, 3, 4, 5, 6, 7] {
+            let Some(format) = DataFormat::of(data) else { continue };
+            if number == 7 && format.widths.iter().any(|&w| float_format(w).is_none() && w != 32) {
+                continue;
+            }
+            // 32 bits do not go through a float.
+            if number < 4 && format.widths[0] == 32 || number == 6 && format.widths.iter().any(|&w| w != 8) {
+                continue;
+            }
+            for seed in 0..200u128 {
+                let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+                let texel = random & low_mask(format.widths.iter().sum());
+                let values = [4, 5, 6, 7].map(|selector| load(data, number, selector, false, false, texel));
+                // NaNs become one.
+                if number == 7 && values.iter().any(|&v| f32::from_bits(v).is_nan()) {
+                    continue;
+                }
+                assert_eq!(store(data, number, IDENTITY, false, values), texel, "{data} {number} {texel:#x}");
+            }
+        }
+    }
+}
+
+/// A texel whose largest field uses the highest bit has the least exponent: it stays as it is.
+#[test]
+fn common_exponents_are_stored_as_they_were() {
+    for seed in 0..2000u64 {
+        let texel = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+        let texel = if texel >> 27 == 0 { texel } else { texel | 1 << 8 };
+        let values = [4, 5, 6, 7].map(|selector| load(34, 7, selector, false, false, texel.into()));
+        assert_eq!(store(34, 7, IDENTITY, false, values), texel.into(), "{texel:x}");
+    }
+}
+
+#[test]
+fn what_images_may_have_is_known() {
+    for code in 0..64 {
+        assert_eq!(
+            IMAGE_DATA_FORMATS >> code & 1 != 0,
+            code == 0 || DataFormat::of(code).is_some(),
+            "{code}"
+        );
+        assert_eq!(IMAGE_NUMBER_FORMATS >> code & 1 != 0, NumberFormat::of(code).is_some(), "{code}");
+    }
+}
+
+fn low_mask(bits: u32) -> u128 {
+    u128::MAX >> (128 - bits)
+}
