@@ -23,7 +23,7 @@ use super::{Compiled, Jit, RegionFlow, Versions, lock};
 use crate::exec::compiler_threads::Background;
 use crate::exec::memory::Rights;
 use crate::vm;
-use crate::{CancelToken, Error};
+use crate::{CancelToken, CompileError, Error};
 
 /// Most versions of grid-row code, one for each block class.
 pub(super) const MOST_ROW_VERSIONS: usize = 8;
@@ -260,8 +260,7 @@ impl Jit {
             })
             .collect();
         meter.stage("generating its code")?;
-        let mut made =
-            backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let mut made = backend::compile_pieces(&list, &row, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
         let exits = |piece: super::phases::Piece| PieceExits {
