@@ -61,9 +61,10 @@ impl Engine {
     /// ([`crate::Config::compiler_threads`]), and comes back at once. What running launches ask for goes first.
     ///
     /// Compiled is the code at the start for the lane patterns that warps of such a block start with, code for rows of blocks if there are
-    /// several, and what is reached from there for any lane patterns. With [`crate::Tier::Auto`] launches use it from their first block on;
-    /// while they run, better versions may still be compiled behind them. With [`crate::Tier::Jit`] they may wait for such versions where
-    /// a kernel has barriers. A launch's arguments do not matter, only its form and settings. Nothing is run.
+    /// several (with [`crate::Tier::Jit`] also for a single one), and what is reached from there for any lane patterns. With
+    /// [`crate::Tier::Auto`] launches use it from their first block on; while they run, better versions may still be compiled behind them.
+    /// With [`crate::Tier::Jit`] the first launch waits for nothing, unless a kernel runs in ways of its own (lane by lane) or its regions
+    /// are joined. A launch's arguments do not matter, only its form and settings. Nothing is run.
     ///
     /// Errors, such as of launches that do not fit their programs, come out of [`Compilation::wait`].
     pub fn precompile<'a>(

@@ -31,6 +31,8 @@ pub struct Fault {
     pub reason: Option<&'static str>,
 }
 
+impl std::error::Error for Fault {}
+
 /// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -95,7 +95,7 @@ pub use warpjit_frontend::container::ContainerError;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, CodeAt, CodeMap, CodePiece, CodeSource, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
-pub use warpjit_ir::meter::Budget;
+pub use warpjit_ir::meter::{Budget, Task as BudgetTask};
 pub use warpjit_ir::{TextureTables, WarpRing};
 
 #[cfg(feature = "cache")]
@@ -105,7 +105,8 @@ pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::{
-    Addresses, Axis, ConfigError, Error, LaunchError, MemoryError, ProgramError, RowsError, StateError,
+    Addresses, Axis, BudgetError, CompileError, ConfigError, DependencyError, Error, LaunchError,
+    MemoryError, ProgramError, RowsError, StateError,
 };
 pub use exec::{BoundSampler, Sampler};
 pub use fault::{Fault, FaultKind};

@@ -358,7 +358,7 @@ mod tests {
                 let made = making.get_or_init(|| {
                     begin.send(()).expect("heard");
                     ended.recv().expect("told");
-                    Err(Error::Compile("expected".into()))
+                    Err(crate::CompileError::LeftOut.into())
                 });
                 assert!(made.is_err());
             });

@@ -3,10 +3,12 @@
 mod support;
 
 use std::error::Error as _;
+use std::time::Duration;
 use support::{engine, launch, program};
 use warpjit_runtime::{
-    Access, Addresses, Arg, Axis, Config, ConfigError, Denied, Engine, Error, Isa, LaunchError, Memory,
-    MemoryError, MemoryOptions, Program, ProgramError, ProgramOptions, SavedLaunch, StateError, Tier,
+    Access, Addresses, Arg, Axis, Budget, BudgetError, BudgetTask, CompileError, Config, ConfigError, Denied,
+    Engine, Error, Isa, LaunchError, Memory, MemoryError, MemoryOptions, Program, ProgramError,
+    ProgramOptions, SavedLaunch, StateError, Tier,
 };
 
 const ENDS: &str = "
@@ -91,6 +93,59 @@ fn of_launches() {
         refused(launch(1, 32).args(vec![Arg::u32(0), odd])),
         Error::Launch(LaunchError::ArgumentAlign { number: 1, align: 3 })
     );
+}
+
+#[test]
+fn of_budgets() {
+    let code = [0; 0x1000];
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).raw(true);
+    let of = |budget| Program::load_within(&code, &options, budget, None).unwrap_err();
+    let error = of(Budget { bytes: 100, ..Budget::UNLIMITED });
+    let Error::Budget(BudgetError::BudgetBytes {
+        task: BudgetTask::Loading,
+        limit: 100,
+        region: None,
+        stage,
+    }) = &error
+    else {
+        panic!("{error:?}")
+    };
+    assert_eq!(error.to_string(), format!("loading ran over the budget of 100 bytes: {stage}"));
+    let found = ["limit", "region", "stage"].map(|name| error.number(name));
+    assert_eq!((error.kind(), found), ("BudgetBytes", [Some(100), None, None]));
+    let error = of(Budget { time: Duration::ZERO, ..Budget::UNLIMITED });
+    assert_eq!((error.kind(), error.number("limit")), ("BudgetTime", Some(0)));
+    // Of a launch; in nanoseconds.
+    let budget = Budget { time: Duration::from_nanos(7), ..Budget::UNLIMITED };
+    let engine = Engine::new(Config::default().tier(Tier::Interp).budget(budget)).unwrap();
+    let error = engine.run(&program(ENDS), &engine.memory().unwrap(), &launch(1, 32)).unwrap_err();
+    assert_eq!((error.kind(), error.number("limit")), ("BudgetTime", Some(7)));
+    assert!(error.to_string().starts_with("compiling ran over the budget of 0.000000007 s: "), "{error}");
+}
+
+#[test]
+fn of_the_code_generator() {
+    // What the backend says comes through as it is.
+    for (of_backend, kind, number) in [
+        (warpjit_backend::Error::Groups { groups: 3, lanes: 32 }, "Groups", Some(3)),
+        (warpjit_backend::Error::Malformed("a block".into()), "Malformed", None),
+        (warpjit_backend::Error::CrossLane(warpjit_ir::Opcode::Shuffle), "CrossLane", None),
+        (warpjit_backend::Error::Host("a toaster".into()), "NoHost", None),
+        (warpjit_backend::Error::Codegen("too large".into()), "Generator", None),
+        (warpjit_backend::Error::Refused("a shuffle".into()), "Vectors", None),
+        (warpjit_backend::Error::LeftOut, "LeftOut", None),
+    ] {
+        let text = format!("compile: {of_backend}");
+        let error = Error::from(CompileError::from(of_backend));
+        assert_eq!((error.to_string(), error.kind(), error.number("groups")), (text, kind, number));
+    }
+}
+
+#[test]
+fn what_is_beneath_is_found_by_its_type() {
+    let beneath = MemoryError::Empty.into();
+    let error = Error::Launch(LaunchError::Segment { segment: "arguments", source: Box::new(beneath) });
+    assert_eq!(error.source().unwrap().downcast_ref(), Some(&Error::Memory(MemoryError::Empty)));
 }
 
 #[test]

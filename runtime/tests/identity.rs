@@ -264,3 +264,184 @@ fn addresses_are_handed_out_again() {
     assert_eq!(memory.map(None, PAGE, Access::ReadWrite).unwrap(), first);
     assert!(!memory.is_careful());
 }
+
+#[repr(align(4096))]
+struct Pages([[u8; PAGE as usize]; 4]);
+
+/// Pages of the test, and their addresses.
+fn pages_of_embedder() -> (Box<Pages>, [*mut u8; 4]) {
+    let mut pages = Box::new(Pages([[0; PAGE as usize]; 4]));
+    let at = [0, 1, 2, 3].map(|n| (&raw mut pages.0[n]).cast::<u8>());
+    (pages, at)
+}
+
+fn host(at: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(at as usize)
+}
+
+#[test]
+fn what_was_handed_out_is_tracked_page_by_page() {
+    let text = "flat_store_dword v[2:3], v1";
+    for engine in engines() {
+        let space = Space::new(text);
+        let memory = &space.memory;
+        let own = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
+        let shared = memory.map_shared(None, 2 * PAGE, Access::ReadWrite).unwrap();
+        let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
+        let taken = || memory.take_dirty(0..1 << 47).unwrap();
+        let page = |base: u64, number: u64| base + number * PAGE..base + (number + 1) * PAGE;
+        let mut all = [own..own + 4 * PAGE, shared..shared + 2 * PAGE];
+        all.sort_by_key(|range| range.start);
+        assert_eq!(taken(), all);
+        assert_eq!(taken(), [], "{:?}", engine.config());
+        assert_eq!(space.run(&engine, 1, own + PAGE, own), None);
+        assert_eq!(taken(), [page(own, 1)], "{:?}", engine.config());
+        assert_eq!(space.run(&engine, 1, shared, own), None);
+        assert_eq!(taken(), [page(shared, 0)], "{:?}", engine.config());
+        // A wave whose lanes are on two pages.
+        assert_eq!(space.run(&engine, 1, own + 3 * PAGE - 128, own), None);
+        assert_eq!(taken(), [own + 2 * PAGE..own + 4 * PAGE], "{:?}", engine.config());
+        // What may not be stored to is not written.
+        assert_eq!(space.run(&engine, 1, constant, own), Some((constant, 0, true)));
+        assert_eq!(taken(), []);
+        // The host's stores: by the library, and by the pointer.
+        memory.write(own, &[1]).unwrap();
+        // SAFETY: memory that the space has handed out, and nothing runs.
+        unsafe { host(own + 3 * PAGE).write_volatile(7) };
+        assert_eq!(taken(), [page(own, 0), page(own, 3)]);
+        assert_eq!(memory.load(own + 3 * PAGE, 1).unwrap(), 7);
+        // What is unmapped and mapped again is new, also if it was clean; what is protected for a while stays tracked.
+        memory.unmap(own).unwrap();
+        assert_eq!(memory.map(Some(own), PAGE, Access::ReadWrite).unwrap(), own);
+        assert_eq!(taken(), [page(own, 0)]);
+        memory.protect(page(own, 0), Access::ReadOnly).unwrap();
+        assert_eq!(taken(), []);
+        memory.protect(page(own, 0), Access::ReadWrite).unwrap();
+        taken();
+        assert_eq!(space.run(&engine, 1, own, own), None);
+        assert_eq!(taken(), [page(own, 0)]);
+    }
+}
+
+#[test]
+fn what_was_not_handed_out_counts_as_written_and_is_left_alone() {
+    let space = Space::new("flat_store_dword v[2:3], v1");
+    let memory = &space.memory;
+    let (pages, [first, constant, third, _]) = pages_of_embedder();
+    let own = memory.map(None, 2 * PAGE, Access::ReadWrite).unwrap();
+    // SAFETY: the box outlives the mappings, and is accessed through these pointers only meanwhile.
+    let [rw, ro, other] = unsafe {
+        [(first, Access::ReadWrite), (constant, Access::ReadOnly), (third, Access::ReadWrite)]
+            .map(|(at, access)| memory.map_host(None, at, PAGE, access).unwrap())
+    };
+    // Addresses at which the system puts nothing by itself.
+    let (chosen, alias) = (0x2c00_0000_0000, 0x2d00_0000_0000);
+    memory.map(Some(chosen), PAGE, Access::ReadWrite).unwrap();
+    memory.map_alias(Some(alias), own + PAGE, PAGE, Access::ReadWrite).unwrap();
+    let others = {
+        let mut all = [rw..rw + PAGE, other..other + PAGE, chosen..chosen + PAGE, alias..alias + PAGE];
+        all.sort_by_key(|range| range.start);
+        all
+    };
+    let taken_in = |range: std::ops::Range<u64>| memory.take_dirty(range).unwrap();
+    let taken = || {
+        let found = taken_in(0..1 << 47);
+        let (of_others, of_own): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|range| others.contains(range));
+        assert_eq!(of_others, others);
+        of_own
+    };
+    assert_eq!(taken(), [own..own + 2 * PAGE]);
+    for engine in engines() {
+        assert_eq!(taken(), []);
+        for at in [rw, other, chosen] {
+            assert_eq!(space.run(&engine, 1, at, own), None, "{:?}", engine.config());
+            assert_eq!(taken(), []);
+        }
+        assert_eq!(space.run(&engine, 1, ro, own), Some((ro, 0, true)));
+        // Pages that the space has handed out are tracked all the same.
+        assert_eq!(space.run(&engine, 1, own, own), None);
+        assert_eq!(taken(), [own..own + PAGE], "{:?}", engine.config());
+        // Also if the store comes through an alias.
+        assert_eq!(space.run(&engine, 1, alias, own), None);
+        assert_eq!(taken(), [own + PAGE..own + 2 * PAGE], "{:?}", engine.config());
+    }
+    // The embedder's pages can be stored to without a signal: the system does.
+    let zeros = || std::fs::File::open("/dev/zero").unwrap();
+    for at in [first, third, host(chosen)] {
+        // SAFETY: mapped pages, and nothing runs.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(at, PAGE as usize) };
+        std::io::Read::read_exact(&mut zeros(), bytes).unwrap();
+    }
+    // Only a part of a range is asked for.
+    assert_eq!(taken_in(rw..rw + PAGE), [rw..rw + PAGE]);
+    assert_eq!(taken_in(ro..ro + PAGE), []);
+    for at in [rw, ro, other, alias] {
+        memory.unmap(at).unwrap();
+    }
+    drop(pages);
+}
+
+#[test]
+fn spaces_track_stores_side_by_side() {
+    let spaces: Vec<_> = (0..4).map(|_| Memory::with(&MemoryOptions::new().identity()).unwrap()).collect();
+    let at: Vec<_> =
+        spaces.iter().map(|space| space.map(None, 2 * PAGE, Access::ReadWrite).unwrap()).collect();
+    let taken = |number: usize| spaces[number].take_dirty(0..1 << 47).unwrap();
+    (0..4).for_each(|number| assert_eq!(taken(number), [at[number]..at[number] + 2 * PAGE]));
+    for (number, &own) in at.iter().enumerate() {
+        // SAFETY: memory that the space has handed out.
+        unsafe { host(own + PAGE).write_volatile(1) };
+        let found: Vec<_> = (0..4).map(taken).collect();
+        let expected: Vec<_> = (0..4)
+            .map(|other| if other == number { vec![own + PAGE..own + 2 * PAGE] } else { vec![] })
+            .collect();
+        assert_eq!(found, expected);
+    }
+    // A space that another one has registered memory of: each counts for itself.
+    // SAFETY: memory of the first space, which outlives this.
+    unsafe { spaces[1].map_host(None, host(at[0]), PAGE, Access::ReadWrite) }.unwrap();
+    spaces[1].store(at[0], 4, 1).unwrap();
+    assert_eq!((taken(0), taken(1)), (vec![at[0]..at[0] + PAGE], vec![at[0]..at[0] + PAGE]));
+    assert_eq!((taken(0), taken(1)), (vec![], vec![at[0]..at[0] + PAGE]));
+    spaces[1].unmap(at[0]).unwrap();
+}
+
+#[test]
+fn system_calls_need_pages_that_are_marked() {
+    let file = std::env::temp_dir().join(format!("warpjit-system-calls-{}", std::process::id()));
+    std::fs::write(&file, [9; 3 * PAGE as usize]).unwrap();
+    let read_into = |pointer: *mut u8| {
+        // SAFETY: mapped memory of the guest, and nothing runs.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, 2 * PAGE as usize) };
+        std::io::Read::read_exact(&mut std::fs::File::open(&file).unwrap(), bytes)
+    };
+    for options in [MemoryOptions::new().identity(), MemoryOptions::new(), MemoryOptions::new().size(1 << 20)]
+    {
+        let memory = Memory::with(&options).unwrap();
+        // Before anything is tracked, there is nothing to mark.
+        memory.mark_dirty(0..u64::MAX).unwrap();
+        let at = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
+        let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
+        let pointer = memory.base().wrapping_add((at + PAGE) as usize);
+        let taken = || memory.take_dirty(0..1 << 20 << 27).unwrap();
+        assert_eq!(taken(), [at..at + 4 * PAGE]);
+        const EFAULT: i32 = 14;
+        assert_eq!(read_into(pointer).unwrap_err().raw_os_error(), Some(EFAULT));
+        // Addresses need not be at pages.
+        memory.mark_dirty(at + PAGE + 7..at + 2 * PAGE + 1).unwrap();
+        read_into(pointer).unwrap();
+        assert_eq!(memory.load(at + 3 * PAGE - 1, 1).unwrap(), 9);
+        assert_eq!(taken(), [at + PAGE..at + 3 * PAGE]);
+        assert_eq!(taken(), []);
+        assert!(read_into(pointer).is_err());
+        // What may only be read stays so; nothing is mapped in between.
+        memory.mark_dirty(0..u64::MAX).unwrap();
+        assert_eq!(taken(), [at..at + 4 * PAGE]);
+        assert!(memory.store(constant, 4, 1).is_err());
+        #[expect(clippy::reversed_empty_ranges, reason = "nothing is in it")]
+        memory.mark_dirty(at + PAGE..at).unwrap();
+        assert_eq!(taken(), []);
+    }
+    std::fs::remove_file(&file).unwrap();
+}

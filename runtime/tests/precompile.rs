@@ -3,7 +3,7 @@
 mod support;
 
 use support::{launch, program, words_of};
-use warpjit_runtime::{Access, Config, Engine, Error, Launch, Memory, Program, Tier};
+use warpjit_runtime::{Access, Config, Engine, Error, HostLevel, Launch, Memory, Program, Tier};
 
 /// out[tid] = number, with a barrier and a loop.
 fn source(number: u32) -> String {
@@ -79,6 +79,48 @@ fn launches_find_what_was_compiled_ahead() {
                     );
                     assert!(tier != Tier::Interp || compiled == 0.0);
                 }
+            }
+        }
+    }
+}
+
+/// out[tid] = number, in one region.
+fn straight(number: u32) -> String {
+    format!(
+        "
+    slot s0: i32 tid = tid.x
+block0 at 0x0 insts 2:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 2
+    v2: i32 = ishl v0, v1
+    v3: ui32 = const {number}
+    v4: i32 = splat v3
+    store.u32 global14[v2 + 0x10000], v4 align 4
+    jump block1
+block1 at 0x10 insts 1:
+    leave.exit -> block1
+"
+    )
+}
+
+#[test]
+fn first_launches_compile_nothing_after_that() {
+    for kernel in [straight, source] {
+        for (blocks, threads) in [(1, 32), (1, 64), (1, 40), (8, 64), (3, 40)] {
+            for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
+                let engine = Engine::new(Config::default().tier(Tier::Jit).host(host)).unwrap();
+                let (memory, launch) = (memory(&engine), launch(blocks, threads));
+                let program = program(&kernel(5));
+                program.precompile(&engine, &memory, std::slice::from_ref(&launch)).wait().unwrap();
+                for turn in 0..3 {
+                    let report = engine.run(&program, &memory, &launch).unwrap();
+                    let compile = report.stats.compile;
+                    assert!(
+                        compile.is_zero(),
+                        "{blocks} blocks of {threads}, {host:?}, turn {turn}: {compile:?}"
+                    );
+                }
+                assert_eq!(words_of(&memory, 32), [5; 32]);
             }
         }
     }

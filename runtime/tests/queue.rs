@@ -2,14 +2,15 @@
 
 mod support;
 
+use std::error::Error as _;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use support::{launch, program, words_of};
 use warpjit_ir::{Segment, SegmentSize};
 use warpjit_runtime::{
-    Access, Arg, Config, Dispatch, Engine, Error, Idle, Launch, Memory, OnDrop, Priority, Program, Queue,
-    QueueOptions, SaveToken, Submission, Ticket, Tier,
+    Access, Arg, Config, DependencyError, Dispatch, Engine, Error, FaultKind, Idle, Launch, LaunchError,
+    Memory, OnDrop, Priority, Program, Queue, QueueOptions, SaveToken, Submission, Ticket, Tier,
 };
 
 /// Stores argument 1 at argument 0.
@@ -61,6 +62,8 @@ block2 at 0x28 insts 1:
 ";
 
 const OUT: u32 = 0x1_0000;
+/// Where word 1 << 20 behind that would be.
+const OUT_OF_REACH: u64 = 0x41_0000;
 
 fn all() -> impl Iterator<Item = Config> {
     let tiers = [Tier::Interp, Tier::Jit, Tier::Auto];
@@ -176,14 +179,26 @@ fn what_depends_on_a_failure_is_not_run() {
         let after = second.submit(host.store(0, 1).after(std::slice::from_ref(&fault)));
         let behind = first.submit(host.store(0, 2).after(std::slice::from_ref(&after)));
         assert!(fault.wait().unwrap().fault.is_some());
-        assert!(matches!(after.wait(), Err(Error::Dependency(text)) if text.contains("memory fault")));
-        assert!(matches!(behind.wait(), Err(Error::Dependency(_))));
+        let error = after.wait().unwrap_err();
+        let Error::Dependency(DependencyError::Faulted { source }) = &error else { panic!("{error}") };
+        assert_eq!((source.kind, source.address), (FaultKind::Memory, Some(OUT_OF_REACH)));
+        assert_eq!((error.kind(), error.number("source")), ("Faulted", source.address));
+        assert_eq!(error.source().unwrap().downcast_ref(), Some(&**source));
+        assert!(error.to_string().contains("memory fault"), "{error}");
+        // A failure of a failure is told from the start.
+        let error = behind.wait().unwrap_err();
+        assert_eq!((error.kind(), error.number("source")), ("Failed", Some(OUT_OF_REACH)));
+        assert_eq!(error.source().unwrap().downcast_ref(), Some(&after.wait().unwrap_err()));
         // The queue itself goes on.
         assert_eq!(same_queue.wait().unwrap().fault, None);
         let bad = first.submit(Submission::launch(&host.store, &host.memory, launch(0, 1)));
         assert!(matches!(bad.wait(), Err(Error::Launch(_))));
         let after = second.submit(host.store(0, 3).after(&[bad]));
-        assert!(matches!(after.wait(), Err(Error::Dependency(_))));
+        let error = after.wait().unwrap_err();
+        let Error::Dependency(DependencyError::Failed { source }) = &error else { panic!("{error}") };
+        assert!(matches!(&**source, Error::Launch(LaunchError::Size { what: "grid", .. })), "{source}");
+        // Its numbers are those of the reason.
+        assert_eq!((error.number("found"), error.number("address")), (Some(0), None));
         assert_eq!(host.words(2), [0, 5]);
     }
 }

@@ -57,7 +57,7 @@ fn loading_ends_with_what_was_exceeded() {
         let sample = (shape.make)(1000);
         let what = format!("{}: {}", shape.of, shape.name);
         let error = |budget| match load(&sample, budget, None) {
-            Err(Error::Budget(text)) => text,
+            Err(Error::Budget(error)) => error.to_string(),
             other => panic!("{what}: {other:?}"),
         };
         let text = error(bytes(1000));

@@ -1393,14 +1393,26 @@ warpjit_status warpjit_memory_buffers(const struct warpjit_memory *memory,
  * Calls a function for each run of pages of the range from 'start' to 'end' that have been written since the last call for them, in order
  * of address. The first call tells all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
  *
- * Stores by guests, by texture units and by warpjit_memory_write are seen. Stores through another mapping of the same bytes (an alias, the
- * file, the caller's own pointer) are not. Pages that cannot be tracked (private host memory) count as written in each call, devices never.
+ * Stores by guests, by texture units, by warpjit_memory_write and by the caller's code through a pointer into the space are seen. Stores
+ * through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page that
+ * has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
+ *
+ * Memory that cannot be tracked counts as written in each call: private host memory and its aliases; in a space of identity all that the
+ * space has not handed out, which is host memory and what is mapped at an address that the caller chose. Devices never count.
  */
 warpjit_status warpjit_memory_take_dirty(const struct warpjit_memory *memory,
                                          uint64_t start,
                                          uint64_t end,
                                          warpjit_each_range each,
                                          void *user);
+
+/**
+ * Counts the mapped pages that the range from 'start' to 'end' touches as written: the next warpjit_memory_take_dirty gives those that
+ * guests may store to. Until then stores to them cost no signal, and system calls may store to them (read of a file).
+ */
+warpjit_status warpjit_memory_mark_dirty(const struct warpjit_memory *memory,
+                                         uint64_t start,
+                                         uint64_t end);
 
 /**
  * Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host

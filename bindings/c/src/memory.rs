@@ -325,8 +325,12 @@ pub unsafe extern "C" fn warpjit_memory_buffers(
 /// Calls a function for each run of pages of the range from `start` to `end` that have been written since the last call for them, in order
 /// of address. The first call tells all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
 ///
-/// Stores by guests, by texture units and by warpjit_memory_write are seen. Stores through another mapping of the same bytes (an alias, the
-/// file, the caller's own pointer) are not. Pages that cannot be tracked (private host memory) count as written in each call, devices never.
+/// Stores by guests, by texture units, by warpjit_memory_write and by the caller's code through a pointer into the space are seen. Stores
+/// through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page that
+/// has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
+///
+/// Memory that cannot be tracked counts as written in each call: private host memory and its aliases; in a space of identity all that the
+/// space has not handed out, which is host memory and what is mapped at an address that the caller chose. Devices never count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_memory_take_dirty(
     memory: *const warpjit_memory,
@@ -342,6 +346,17 @@ pub unsafe extern "C" fn warpjit_memory_take_dirty(
         let memory = handle::get::<Space>(memory)?;
         tell_ranges(each, user, memory.0.take_dirty(start..end)?.into_iter())?
     })
+}
+
+/// Counts the mapped pages that the range from `start` to `end` touches as written: the next warpjit_memory_take_dirty gives those that
+/// guests may store to. Until then stores to them cost no signal, and system calls may store to them (read of a file).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpjit_memory_mark_dirty(
+    memory: *const warpjit_memory,
+    start: u64,
+    end: u64,
+) -> warpjit_status {
+    entry!({ handle::get::<Space>(memory)?.0.mark_dirty(start..end)? })
 }
 
 pub(crate) fn tell_ranges(

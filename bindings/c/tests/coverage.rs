@@ -45,6 +45,7 @@ const TYPES: &[(&str, &[(&str, &str)])] = &[
             ("unmap", "memory_unmap"),
             ("buffers", "memory_buffers"),
             ("take_dirty", "memory_take_dirty"),
+            ("mark_dirty", "memory_mark_dirty"),
             ("is_coarse", "- of no use without the page table"),
             ("is_careful", "memory_is_careful"),
             ("load", "memory_load"),

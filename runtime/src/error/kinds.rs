@@ -30,7 +30,19 @@ macro_rules! others {
     };
 }
 
-others!(String &'static str [u32; 3] Axis super::Addresses super::RowsError crate::Isa crate::Chip Box<super::Error>);
+impl Number for std::time::Duration {
+    fn number(&self) -> Option<u64> {
+        u64::try_from(self.as_nanos()).ok()
+    }
+}
+
+impl Number for Box<crate::Fault> {
+    fn number(&self) -> Option<u64> {
+        self.address
+    }
+}
+
+others!(warpjit_ir::meter::Task String &'static str [u32; 3] Axis super::Addresses super::RowsError crate::Isa crate::Chip Box<super::Error>);
 others!(warpjit_ir::verify::VerifyError warpjit_ir::interp::InvalidCode);
 
 impl Number for Denied {

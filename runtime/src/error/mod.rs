@@ -4,14 +4,18 @@
 //! An error is data: a kind, and what was wanted and found. The kinds are made by one macro (`kinds`), so that bindings can ask for
 //! the name of a kind and for its numbers without a table of their own.
 
+mod compile;
 mod config;
+mod dependency;
 mod kinds;
 mod launch;
 mod memory;
 mod program;
 mod state;
 
+pub use compile::{BudgetError, CompileError};
 pub use config::ConfigError;
+pub use dependency::DependencyError;
 pub use kinds::Axis;
 pub use launch::{LaunchError, RowsError};
 pub use memory::{Addresses, MemoryError};
@@ -61,19 +65,17 @@ pub enum Error {
     /// The configuration asks for what this host or build cannot do.
     Config(ConfigError),
     /// Compiling a region failed: a limit of the code generator.
-    Compile(String),
-    /// Loading a program, or making it ready for a launch, took more time or memory than [`crate::Config::budget`] allows; the text says
-    /// which and where.
-    Budget(String),
+    Compile(CompileError),
+    /// Loading a program, or making it ready for a launch, took more time or memory than [`crate::Config::budget`] allows.
+    Budget(BudgetError),
     /// A saved launch cannot be read, or not be continued by this launch.
     State(StateError),
     /// A [`crate::CancelToken`] has ended the loading of a program, or a submission was cancelled before it began.
     Cancelled,
     /// The deadline of a submission passed before it began.
     Deadline,
-    /// A submission did not begin, because one that it waits for ([`crate::Submission::after`]) faulted, was cancelled or failed; the text
-    /// says what.
-    Dependency(String),
+    /// A submission did not begin, because one that it waits for ([`crate::Submission::after`]) faulted, was cancelled or failed.
+    Dependency(DependencyError),
     /// A function of the embedder has panicked while a submission ran. The panic itself came out where the submission was first waited
     /// for.
     Panicked,
@@ -88,12 +90,12 @@ impl fmt::Display for Error {
             Error::Program(error) => error.fmt(f),
             Error::Launch(error) => write!(f, "launch: {error}"),
             Error::Config(error) => write!(f, "configuration: {error}"),
-            Error::Compile(reason) => write!(f, "compile: {reason}"),
-            Error::Budget(reason) => f.write_str(reason),
+            Error::Compile(error) => write!(f, "compile: {error}"),
+            Error::Budget(error) => error.fmt(f),
             Error::State(error) => write!(f, "saved launch: {error}"),
             Error::Cancelled => f.write_str("cancelled"),
             Error::Deadline => f.write_str("the deadline has passed"),
-            Error::Dependency(reason) => write!(f, "a submission that this one waits for: {reason}"),
+            Error::Dependency(error) => write!(f, "a submission that this one waits for: {error}"),
             Error::Panicked => f.write_str("a callback has panicked"),
         }
     }
@@ -106,9 +108,16 @@ impl std::error::Error for Error {
             Error::Memory(error) => error.source(),
             Error::Container(error) => error.source(),
             Error::Program(error) => error.source(),
+            // Who looks for its type finds it without the box.
+            Error::Launch(LaunchError::Segment { source, .. }) => Some(&**source),
+            Error::Dependency(DependencyError::Faulted { source }) => Some(&**source),
+            Error::Dependency(DependencyError::Failed { source }) => Some(&**source),
             Error::Launch(error) => error.source(),
             Error::Config(error) => error.source(),
+            Error::Compile(error) => error.source(),
+            Error::Budget(error) => error.source(),
             Error::State(error) => error.source(),
+            Error::Dependency(error) => error.source(),
             _ => None,
         }
     }
@@ -129,6 +138,9 @@ from! {
     Program(ProgramError);
     Launch(LaunchError);
     Config(ConfigError);
+    Compile(CompileError);
+    Budget(BudgetError);
+    Dependency(DependencyError);
     State(StateError);
 }
 
@@ -136,7 +148,7 @@ impl From<Stopped> for Error {
     fn from(stopped: Stopped) -> Self {
         match stopped {
             Stopped::Cancelled => Error::Cancelled,
-            Stopped::OverBudget(exceeded) => Error::Budget(exceeded.to_string()),
+            Stopped::OverBudget(exceeded) => BudgetError::from(*exceeded).into(),
         }
     }
 }
@@ -153,12 +165,12 @@ impl Error {
             Error::Launch(LaunchError::Rows { source, .. }) => source.kind(),
             Error::Launch(error) => error.kind(),
             Error::Config(error) => error.kind(),
-            Error::Compile(_) => "Compile",
-            Error::Budget(_) => "Budget",
+            Error::Compile(error) => error.kind(),
+            Error::Budget(error) => error.kind(),
             Error::State(error) => error.kind(),
             Error::Cancelled => "Cancelled",
             Error::Deadline => "Deadline",
-            Error::Dependency(_) => "Dependency",
+            Error::Dependency(error) => error.kind(),
             Error::Panicked => "Panicked",
         }
     }
@@ -174,6 +186,11 @@ impl Error {
             Error::Launch(LaunchError::Segment { source, .. }) => source.number(name),
             Error::Launch(error) => error.number(name),
             Error::Config(error) => error.number(name),
+            Error::Compile(error) => error.number(name),
+            Error::Budget(error) => error.number(name),
+            // What is wrong with the other one.
+            Error::Dependency(DependencyError::Failed { source }) => source.number(name),
+            Error::Dependency(error) => error.number(name),
             Error::State(error) => error.number(name),
             _ => None,
         }

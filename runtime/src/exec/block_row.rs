@@ -147,9 +147,11 @@ impl Tiers {
     pub fn compile_ahead(&self, plan: &Plan, block: &RunningBlock, cancel: &CancelToken) -> bool {
         let Some(jit) = self.jit() else { return true };
         let warps: Vec<&Warp> = block.warps().collect();
+        // A launch that waits for its code asks for this of a single block, too, unless it would run warp by warp first.
         let several = plan.blocks.end - plan.blocks.start > 1;
-        let first =
-            (several && may_run(plan, self)).then(|| RunningBlock::unprepared(plan, self, plan.blocks.start));
+        let asks = || !self.behind() && !jit.rows_need_a_run((plan.size, plan.all_lanes()), Some(cancel));
+        let has_rows = may_run(plan, self) && (several || asks());
+        let first = has_rows.then(|| RunningBlock::unprepared(plan, self, plan.blocks.start));
         let frames = first.as_ref().map_or_else(Vec::new, |block| block.frames());
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
         let (shared, whole) = (plan.shared.len(), plan.all_lanes());

@@ -193,6 +193,50 @@ fn only_what_is_mapped_is_looked_at_for_stores() {
     assert_eq!(memory.take_dirty(nothing).unwrap(), []);
 }
 
+#[test]
+fn stores_are_recorded_outside_the_window() {
+    let memory = memory();
+    // In two slabs, side by side.
+    let border = 0x1234_0000_0000_u64;
+    memory.map(Some(border - 2 * PAGE), 4 * PAGE, Access::ReadWrite).unwrap();
+    let all = border - 2 * PAGE..border + 2 * PAGE;
+    let taken = || memory.take_dirty(all.clone()).unwrap();
+    assert_eq!(taken(), std::slice::from_ref(&all));
+    assert_eq!(taken(), []);
+    memory.store(border - 4, 8, 1).unwrap();
+    assert_eq!(taken(), [border - PAGE..border + PAGE]);
+    memory.mark_dirty(border..border + 1).unwrap();
+    assert_eq!(taken(), [border..border + PAGE]);
+}
+
+#[test]
+fn no_part_has_pages_of_others_and_of_the_space() {
+    let reservation = Reservation::near(1 << 32).unwrap();
+    let space = Space::new(reservation, 0, Some(AT + 2 * PAGE..AT + 4 * PAGE)).unwrap();
+    let parts = |first: u64, last: u64| {
+        let mut parts = Vec::new();
+        space.each_tracked(first, last, |at, host, pages, tracked| {
+            assert_eq!(host.addr() as u64, space.window().base().addr() as u64 + at);
+            parts.push((at, at + pages.len() as u64 * PAGE_BYTES, tracked.is_some()));
+        });
+        parts
+    };
+    let (before, own, behind) = (AT, AT + 2 * PAGE, AT + 4 * PAGE);
+    assert_eq!(parts(before, own), [(before, own, false)]);
+    // Nothing is recorded yet: a store there is not the space's.
+    assert!(!space.tracks_writes());
+    let all = [(before, own, false), (own, behind, true), (behind, behind + PAGE, false)];
+    assert_eq!(parts(before, behind + PAGE), all);
+    assert_eq!(parts(own + PAGE, behind), [(own + PAGE, behind, true)]);
+    assert_eq!(parts(behind, behind + PAGE), [(behind, behind + PAGE, false)]);
+    // The handler takes stores to pages of the space only, whatever the table says of others.
+    space.set_pages(before, behind + PAGE, PAGE_READ | PAGE_WRITE);
+    space.map(before, behind + PAGE - before, Rights::Read).unwrap();
+    let host = |at: u64| space.window().base().addr() + at as usize;
+    assert!([before, own - 1, behind].iter().all(|&at| !write_to_clean(host(at))));
+    assert!([own, behind - 1].iter().all(|&at| write_to_clean(host(at))));
+}
+
 /// Maps something when it is stored to.
 struct Maps(Lock<Option<Memory>>, AtomicU64);
 

@@ -3,12 +3,13 @@
 //! A page that has been looked at becomes *clean*: its entry in the page table says so ([`PAGE_CLEAN`]), and the host allows no
 //! store to it, though the guest may store. The first store raises a signal. The handler finds the page, makes it writable, and
 //! the store goes on ([`write_to_clean`]). So every store is seen, of all tiers and of the host, and only the first one to each
-//! page costs anything.
+//! page costs anything. Only pages that the space itself has mapped become clean (`Region::recordable`): others may have an owner who
+//! protects them, too.
 //!
 //! The handler may run at any store, on any thread, so it takes no lock that a thread could hold at a store. It finds spaces in a
 //! list whose entries are never freed ([`Tracked`]).
 
-use super::edit::rights_of;
+use super::edit::{Edit, rights_of};
 use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
 use crate::{Error, MemoryError, fork};
 use std::ops::Range;
@@ -18,7 +19,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 /// Host addresses in which stores are recorded. Entries of a list that the signal handler reads; used again, never freed.
 #[derive(Debug)]
 pub(super) struct Tracked {
-    /// The addresses; `start` is 0 while the entry is free.
+    /// Odd while somebody has it. Changes whenever the next three do, so that a reader knows that they belong together.
+    version: AtomicU64,
+    /// The addresses.
     start: AtomicUsize,
     end: AtomicUsize,
     /// The entries of their pages.
@@ -26,6 +29,14 @@ pub(super) struct Tracked {
     /// Held while flags and rights of pages are changed together: 0, or a number of this process ([`fork::generation`]).
     held: AtomicU64,
     next: AtomicPtr<Tracked>,
+}
+
+/// What an entry says.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+    pages: *const AtomicU8,
 }
 
 /// The newest entry.
@@ -36,11 +47,16 @@ impl Tracked {
     pub fn new(start: usize, end: usize, pages: &[AtomicU8]) -> &'static Tracked {
         crate::vm::mend_stores_with(write_to_clean);
         // One that has ended is used again, or a new one is added.
-        let free = entries()
-            .find(|entry| entry.start.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok());
+        let free = entries().find(|entry| {
+            let version = entry.version.load(Ordering::Relaxed);
+            let free = version.is_multiple_of(2);
+            let next = version.wrapping_add(1);
+            free && entry.version.compare_exchange(version, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        });
         let entry = free.unwrap_or_else(|| {
             let entry: &'static Tracked = Box::leak(Box::new(Tracked {
-                start: AtomicUsize::new(1),
+                version: AtomicU64::new(1),
+                start: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 pages: AtomicPtr::new(ptr::null_mut()),
                 held: AtomicU64::new(0),
@@ -56,17 +72,26 @@ impl Tracked {
                 }
             }
         });
-        entry.pages.store(pages.as_ptr().cast_mut(), Ordering::Release);
-        entry.end.store(end, Ordering::Release);
-        // Addresses start above 1, so 1 has matched nothing.
-        entry.start.store(start, Ordering::Release);
+        // Until its end is known, it holds no address.
+        entry.pages.store(pages.as_ptr().cast_mut(), Ordering::SeqCst);
+        entry.start.store(start, Ordering::SeqCst);
+        entry.end.store(end, Ordering::SeqCst);
         entry
     }
 
     /// Frees the entry.
     pub fn end(&self) {
-        self.end.store(0, Ordering::Release);
-        self.start.store(0, Ordering::Release);
+        self.end.store(0, Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// What it says, unless that changes now.
+    fn span(&self) -> Option<Span> {
+        let version = self.version.load(Ordering::SeqCst);
+        let (start, end) = (self.start.load(Ordering::SeqCst), self.end.load(Ordering::SeqCst));
+        let pages = self.pages.load(Ordering::SeqCst).cast_const();
+        let is_whole = version % 2 == 1 && self.version.load(Ordering::SeqCst) == version;
+        is_whole.then_some(Span { start, end, pages })
     }
 
     /// Runs `work` while no other thread of this process changes pages of it. Async-signal-safe if `work` is. A child of `fork`
@@ -102,17 +127,17 @@ fn entries() -> impl Iterator<Item = &'static Tracked> {
 /// Called by the signal handler for a fault at a host address: `true` if it was a store to a clean page, which can be
 /// written now, so the instruction shall be executed again. Async-signal-safe.
 pub(super) fn write_to_clean(address: usize) -> bool {
-    let holds = |entry: &&Tracked| {
-        let start = entry.start.load(Ordering::Acquire);
-        start > 1 && address >= start && address < entry.end.load(Ordering::Acquire)
+    // A span that holds the address does not end while the thread accesses it.
+    let holds = |entry: &'static Tracked| {
+        let span = entry.span().filter(|span| (span.start..span.end).contains(&address))?;
+        Some((entry, span))
     };
-    let Some(entry) = entries().find(holds) else { return false };
-    let start = entry.start.load(Ordering::Acquire);
+    let Some((entry, Span { start, end, pages })) = entries().find_map(holds) else { return false };
     let host_page = rustix::param::page_size();
     let page = (address - start) / host_page * host_page;
     let entry_of = |at: usize| {
         // SAFETY: the thread accesses the range, so the space exists, and with it the table, which has an entry for each page.
-        unsafe { &*entry.pages.load(Ordering::Acquire).wrapping_add(at / PAGE_BYTES as usize) }
+        unsafe { &*pages.wrapping_add(at / PAGE_BYTES as usize) }
     };
     // What is watched can be written by the host, and by launches that do not know of the watch.
     let may_be_written = |at: usize| rights_of(entry_of(at).load(Ordering::SeqCst)) & PAGE_WRITE != 0;
@@ -136,7 +161,7 @@ pub(super) fn write_to_clean(address: usize) -> bool {
         while first > 0 && may_be_written(first - host_page) {
             first -= host_page;
         }
-        while start + last < entry.end.load(Ordering::Acquire) && may_be_written(last) {
+        while start + last < end && may_be_written(last) {
             last += host_page;
         }
         write(first, last)
@@ -168,10 +193,15 @@ impl Memory {
     /// The pages of a range that have been written since the last call for them, as ranges of addresses in order. The first
     /// call gives all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
     ///
-    /// Stores by guests in all tiers, by texture units, and by the host through [`Memory::write`] are seen. Not seen are stores
-    /// through another mapping of the same bytes (an alias, the file, the embedder's own pointer). Pages that cannot be
-    /// tracked (private host memory) count as written in each call, devices never. Where the system has no room for the mappings that
-    /// this takes, pages count as written although they were not.
+    /// Stores by guests in all tiers, by texture units, by the host through [`Memory::write`], and by the embedder's code through a pointer
+    /// into the space are seen. Not seen are stores through another mapping of the same bytes (an alias, the file, the embedder's own
+    /// pointer). System calls do not store to a page that has been looked at: they fail with `EFAULT`, unless [`Memory::mark_dirty`] is
+    /// called first.
+    ///
+    /// Memory that cannot be tracked counts as written in each call: private host memory and its aliases; in a space of
+    /// [`crate::MemoryOptions::identity`] all that the space has not handed out, which is host memory and what is mapped at an address that
+    /// the embedder chose. Devices never count. Where the system has no room for the mappings that tracking takes, pages count as written
+    /// although they were not.
     ///
     /// # Errors
     /// [`Error::Memory`] if the ends are not at pages of the host, or the embedder maps the memory.
@@ -189,77 +219,142 @@ impl Memory {
                 Some(last) if last.end == start => last.end = end,
                 _ => found.push(start..end),
             };
-            if range.is_empty() {
-                return Ok(found);
-            }
-            // Only what is mapped is looked at: a range may be all of the space.
-            let before = edit.state.buffers.range(..range.start).next_back();
-            let buffers = before.into_iter().chain(edit.state.buffers.range(range.clone()));
-            let mut end = range.start;
-            let pages: Vec<(u64, u64)> = buffers
-                .map(|(&at, buffer)| {
-                    let (first, last) = edit.covering(at, at + buffer.bytes);
-                    // Two buffers may share a page.
-                    let (first, last) = (first.max(end), last.min(range.end));
-                    end = end.max(last);
-                    (first, last)
-                })
-                .filter(|(first, last)| first < last)
-                .collect();
+            let pages = edit.mapped_within(range);
             let space = edit.space();
-            if edit.state.coarse || edit.memory.0.form.is_identity {
+            if edit.state.coarse {
                 // Whatever is mapped may have been written.
                 pages.iter().for_each(|&(first, last)| add(first, last));
                 return Ok(found);
             }
-            let mut work = |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: &'static Tracked| {
-                let step = (host_page / PAGE_BYTES) as usize;
-                // Runs of pages that become clean are protected with one call.
-                let mut run: Option<(u64, u64)> = None;
-                let protect = |run: Option<(u64, u64)>| {
-                    let Some((start, end)) = run else { return };
-                    let at = host.wrapping_add((start - first) as usize);
-                    if !make_clean(at, (end - start) as usize) {
-                        // Some of it may have been done. They count as written in the next call, too.
-                        let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
-                        for page in &pages[index(start)..index(end)] {
-                            page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
-                        }
-                        make_writable(at.addr(), (end - start) as usize);
-                    }
-                };
-                tracked.locked(|| {
-                    for (number, entries) in pages.chunks(step).enumerate() {
-                        let at = first + number as u64 * host_page;
-                        let flags = entries[0].load(Ordering::SeqCst);
-                        let is_host = flags & PAGE_SPECIAL != 0
-                            && space.special_at(at).is_some_and(|piece| piece.is_writable_memory());
-                        if is_host {
-                            add(at, at + host_page);
-                        }
-                        if rights_of(flags) & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
-                            protect(run.take());
-                            continue;
-                        }
-                        add(at, at + host_page);
-                        for entry in entries {
-                            entry.fetch_or(PAGE_CLEAN, Ordering::SeqCst);
-                        }
-                        run = match run {
-                            Some((start, end)) if end == at => Some((start, at + host_page)),
-                            other => {
-                                protect(other);
-                                Some((at, at + host_page))
-                            }
-                        };
-                    }
-                    protect(run.take());
-                });
+            let is_host = |at: u64, flags: u8| {
+                flags & PAGE_SPECIAL != 0
+                    && space.special_at(at).is_some_and(|piece| piece.is_writable_memory())
             };
+            let mut work =
+                |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: Option<&'static Tracked>| {
+                    let step = (host_page / PAGE_BYTES) as usize;
+                    let Some(tracked) = tracked else {
+                        // Not the space's own pages: nobody may take stores to them away.
+                        for (at, entries) in (first..).step_by(host_page as usize).zip(pages.chunks(step)) {
+                            let flags = entries[0].load(Ordering::SeqCst);
+                            if rights_of(flags) & PAGE_WRITE != 0 || is_host(at, flags) {
+                                add(at, at + host_page);
+                            }
+                        }
+                        return;
+                    };
+                    // Runs of pages that become clean are protected with one call.
+                    let mut run: Option<(u64, u64)> = None;
+                    let protect = |run: Option<(u64, u64)>| {
+                        let Some((start, end)) = run else { return };
+                        let at = host.wrapping_add((start - first) as usize);
+                        if !make_clean(at, (end - start) as usize) {
+                            // Some of it may have been done. They count as written in the next call, too.
+                            let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
+                            for page in &pages[index(start)..index(end)] {
+                                page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+                            }
+                            make_writable(at.addr(), (end - start) as usize);
+                        }
+                    };
+                    tracked.locked(|| {
+                        for (at, entries) in (first..).step_by(host_page as usize).zip(pages.chunks(step)) {
+                            let flags = entries[0].load(Ordering::SeqCst);
+                            if is_host(at, flags) {
+                                add(at, at + host_page);
+                            }
+                            if rights_of(flags) & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
+                                protect(run.take());
+                                continue;
+                            }
+                            add(at, at + host_page);
+                            for entry in entries {
+                                entry.fetch_or(PAGE_CLEAN, Ordering::SeqCst);
+                            }
+                            run = match run {
+                                Some((start, end)) if end == at => Some((start, at + host_page)),
+                                other => {
+                                    protect(other);
+                                    Some((at, at + host_page))
+                                }
+                            };
+                        }
+                        protect(run.take());
+                    });
+                };
             for (first, last) in pages {
                 space.each_tracked(first, last, &mut work);
             }
             Ok(found)
         })
+    }
+
+    /// Counts the mapped pages that a range touches as written: the next [`Memory::take_dirty`] gives those that the guest may store to.
+    /// Until then stores to them cost no signal, and system calls may store to them through a pointer (`read` of a file). One call for many
+    /// pages costs less than a signal for each.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the embedder maps the memory; [`Error::Os`] if the system has no room for the mappings.
+    pub fn mark_dirty(&self, range: Range<u64>) -> Result<(), Error> {
+        self.edit(|edit| {
+            if !edit.space().tracks_writes() {
+                return Ok(());
+            }
+            let page = edit.host_page();
+            let end = range.end.checked_next_multiple_of(page).unwrap_or(!(page - 1));
+            for (first, last) in edit.mapped_within(range.start / page * page..end) {
+                let mut done = Ok(());
+                edit.space().each_tracked(first, last, |_, host, pages, tracked| {
+                    if let (Some(tracked), Ok(())) = (tracked, &done) {
+                        done = tracked.locked(|| make_dirty(host, pages));
+                    }
+                });
+                done?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Makes those pages writable that are clean.
+fn make_dirty(host: *mut u8, pages: &[AtomicU8]) -> Result<(), Error> {
+    let is_clean = |page: &AtomicU8| page.load(Ordering::SeqCst) & PAGE_CLEAN != 0;
+    let mut at = 0;
+    // All entries of a page of the host have the same flags.
+    for run in pages.chunk_by(|one, next| is_clean(one) == is_clean(next)) {
+        let bytes = run.len() * PAGE_BYTES as usize;
+        if is_clean(&run[0]) {
+            for page in run {
+                page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+            }
+            if !make_writable(host.wrapping_add(at).addr(), bytes) {
+                return Err(Error::os("protect guest memory", "no room for more mappings"));
+            }
+        }
+        at += bytes;
+    }
+    Ok(())
+}
+
+impl Edit<'_> {
+    /// The mapped pages of a range that is aligned to pages: where each buffer's part begins and ends, in order.
+    fn mapped_within(&self, range: Range<u64>) -> Vec<(u64, u64)> {
+        if range.is_empty() {
+            return Vec::new();
+        }
+        // Only what is mapped is looked at: a range may be all of the space.
+        let before = self.state.buffers.range(..range.start).next_back();
+        let buffers = before.into_iter().chain(self.state.buffers.range(range.clone()));
+        let mut end = range.start;
+        buffers
+            .map(|(&at, buffer)| {
+                let (first, last) = self.covering(at, at + buffer.bytes);
+                // Two buffers may share a page.
+                let (first, last) = (first.max(end), last.min(range.end));
+                end = end.max(last);
+                (first, last)
+            })
+            .filter(|(first, last)| first < last)
+            .collect()
     }
 }

@@ -29,7 +29,8 @@ impl Own {
         Some(Own { reservation, bank: rebase::bank_of(start) })
     }
 
-    fn range(&self) -> Range<u64> {
+    /// Its addresses.
+    pub fn range(&self) -> Range<u64> {
         let start = self.reservation.base().addr() as u64;
         start..start + self.reservation.bytes()
     }

@@ -222,8 +222,10 @@ impl Memory {
         let mut state = State::new(host_page);
         state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
         let is_apart = form.is_identity && (own.is_none() || form.ignored_bits > 0);
+        // There may be memory of others outside what such a space hands out.
+        let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
         Ok(Memory(Arc::new(Shared {
-            space: Space::new(window, flags)?,
+            space: Space::new(window, flags, recordable)?,
             form,
             host_page,
             state: Mutex::new(state),

@@ -4,6 +4,7 @@ use super::PAGE_BYTES;
 use super::dirty::Tracked;
 use super::reservation::{PageTable, Reservation, Rights};
 use crate::Error;
+use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -20,6 +21,8 @@ pub(super) struct Region {
     pub pages: PageTable,
     /// What records stores to its pages, once asked for.
     pub tracked: OnceLock<&'static Tracked>,
+    /// The offsets in which stores may be recorded: where all pages are the space's own.
+    pub recordable: Range<u64>,
     /// The offsets (first, end) that form one readable and writable mapping ([`Space::open`]).
     pub opened: Mutex<Option<(u64, u64)>>,
 }
@@ -39,7 +42,18 @@ impl Region {
         let count = (reservation.bytes().max(LEAST_TABLE_BYTES) / PAGE_BYTES) as usize + 2;
         let pages = PageTable::new(count)?;
         let (tracked, opened) = (OnceLock::new(), Mutex::default());
-        Ok(Region { start, reservation, pages, tracked, opened })
+        let recordable = 0..reservation.bytes();
+        Ok(Region { start, reservation, pages, tracked, recordable, opened })
+    }
+
+    /// What records stores to its pages from now on.
+    pub fn record(&self) -> &'static Tracked {
+        self.tracked.get_or_init(|| {
+            let base = self.reservation.base().addr();
+            let Range { start, end } = self.recordable;
+            let pages = &self.pages[(start / PAGE_BYTES) as usize..];
+            Tracked::new(base + start as usize, base + end as usize, pages)
+        })
     }
 
     pub fn opened(&self) -> MutexGuard<'_, Option<(u64, u64)>> {

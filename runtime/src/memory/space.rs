@@ -21,6 +21,7 @@ use super::reservation::{Backing, Reservation, Rights};
 use super::special::{self, OfPager, Watched};
 use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -125,10 +126,15 @@ impl Drop for Space {
 }
 
 impl Space {
-    /// A space with this window, and no slabs. All pages of the window have these flags.
-    pub fn new(window: Reservation, flags: u8) -> Result<Space, Error> {
+    /// A space with this window, and no slabs. All pages of the window have these flags. `recordable`: where its pages are the space's own,
+    /// if not everywhere.
+    pub fn new(window: Reservation, flags: u8, recordable: Option<Range<u64>>) -> Result<Space, Error> {
+        let mut window = Region::new(0, window)?;
+        if let Some(recordable) = recordable {
+            window.recordable = recordable;
+        }
         Ok(Space {
-            window: Region::new(0, window)?,
+            window,
             flags,
             outside: AtomicPtr::new(Box::into_raw(Box::default())),
             retired: Mutex::default(),
@@ -211,12 +217,12 @@ impl Space {
     }
 
     /// Calls a function for each part of a range of whole pages that is reserved, with its first address, its
-    /// host address, its entries of the page table, and what records stores to it.
+    /// host address, its entries of the page table, and what records stores to it; `None` where nothing may.
     pub fn each_tracked(
         &self,
         first: u64,
         last: u64,
-        mut work: impl FnMut(u64, *mut u8, &[AtomicU8], &'static Tracked),
+        mut work: impl FnMut(u64, *mut u8, &[AtomicU8], Option<&'static Tracked>),
     ) {
         let mut at = first;
         while at < last {
@@ -224,14 +230,16 @@ impl Space {
                 at = (at & !(SLAB_BYTES - 1)).saturating_add(SLAB_BYTES);
                 continue;
             };
-            let bytes = region.rest(at).min(last - at);
-            let page = ((at - region.start) / PAGE_BYTES) as usize;
+            let offset = at - region.start;
+            let Range { start, end } = region.recordable;
+            // No part has pages of both kinds.
+            let is_own = (start..end).contains(&offset);
+            let border = if is_own { end } else { start };
+            let rest = if border > offset { border - offset } else { u64::MAX };
+            let bytes = region.rest(at).min(last - at).min(rest);
+            let page = (offset / PAGE_BYTES) as usize;
             let pages = &region.pages[page..page + (bytes / PAGE_BYTES) as usize];
-            let tracked = region.tracked.get_or_init(|| {
-                let base = region.reservation.base().addr();
-                Tracked::new(base, base + region.reservation.bytes() as usize, &region.pages)
-            });
-            work(at, region.pointer(at), pages, tracked);
+            work(at, region.pointer(at), pages, is_own.then(|| region.record()));
             at += bytes;
         }
     }

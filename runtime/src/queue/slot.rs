@@ -5,7 +5,7 @@ use super::state::QueueState;
 use crate::exec::lanes::TimerKey;
 use crate::fork;
 use crate::stage::OwnedBatch;
-use crate::{CancelToken, Error, Report};
+use crate::{CancelToken, DependencyError, Error, Report};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -176,7 +176,7 @@ impl Slot {
         let mut failed = Ok(());
         for ticket in &inside.after {
             if ticket.0.is_lost() {
-                return Some(Err(Error::Dependency("it belongs to another process".into())));
+                return Some(Err(DependencyError::OtherProcess.into()));
             }
             let mut other = ticket.0.lock();
             if other.phase != Phase::Done {
@@ -296,12 +296,12 @@ impl Slot {
 fn why_failed(completion: Option<&Completion>) -> Result<(), Error> {
     match completion {
         Some(Ok(report)) => match &report.fault {
-            Some(fault) => Err(Error::Dependency(fault.to_string())),
-            None if report.cancelled => Err(Error::Dependency("cancelled".into())),
+            Some(fault) => Err(DependencyError::Faulted { source: Box::new(fault.clone()) }.into()),
+            None if report.cancelled => Err(DependencyError::Stopped.into()),
             None => Ok(()),
         },
-        Some(Err(error)) => Err(Error::Dependency(error.to_string())),
-        None => Err(Error::Dependency("cancelled".into())),
+        Some(Err(error)) => Err(DependencyError::Failed { source: Box::new(error.clone()) }.into()),
+        None => Err(DependencyError::Stopped.into()),
     }
 }
 

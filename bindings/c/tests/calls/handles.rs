@@ -187,6 +187,10 @@ fn settings_are_taken_over() {
         let mut program = null_mut();
         let status = warpjit_program_load(poor, code.as_ptr(), 4, options, null(), &mut program);
         assert_eq!((status, program), (WARPJIT_ERROR_BUDGET, null_mut()));
+        assert_eq!(CStr::from_ptr(warpjit_last_error_kind()), c"BudgetBytes");
+        let mut limit = 0;
+        ok(warpjit_last_error_number(c"limit".as_ptr(), &mut limit));
+        assert_eq!(limit, 1);
         // Nor the patience.
         let cancel = made(|out| warpjit_cancel_new(out));
         ok(warpjit_cancel_now(cancel));

@@ -25,6 +25,10 @@ fn memory_tells_what_it_has_and_what_is_dirty() {
         assert_eq!(setup.run().1.unwrap().kind, WARPJIT_FAULT_NONE);
         ok(warpjit_memory_take_dirty(setup.memory, 0, end, Some(push_range), user));
         assert_eq!(ranges, [(setup.out, setup.out + 4096)]);
+        ranges.clear();
+        ok(warpjit_memory_mark_dirty(setup.memory, INPUT + 5, INPUT + 6));
+        ok(warpjit_memory_take_dirty(setup.memory, 0, end, Some(push_range), user));
+        assert_eq!(ranges, [(INPUT, INPUT + 4096)]);
         let mut old = 0;
         ok(warpjit_memory_atomic(setup.memory, setup.out, 4, WARPJIT_ATOMIC_ADD, 5, 0, &mut old));
         assert_eq!((old, setup.result(0)), (0, 5));

@@ -78,6 +78,11 @@ fn queues_run_submissions_in_order() {
             ok(warpjit_submission_add_dependency(waits, first));
             let other = made(|out| warpjit_queue_submit(queue, waits, out));
             assert_eq!(warpjit_ticket_wait(other, u64::MAX, null_mut()), WARPJIT_ERROR_DEPENDENCY);
+            // Why: the fault of the other one, and the address that is not mapped any more.
+            assert_eq!(CStr::from_ptr(warpjit_last_error_kind()), c"Faulted");
+            let mut address = 0;
+            ok(warpjit_last_error_number(c"source".as_ptr(), &mut address));
+            assert_eq!(address, INPUT);
             // Handles may go while work is in the queue.
             let last = made(|out| warpjit_submission_of_prepared(prepared, out));
             ok(warpjit_queue_submit(queue, last, null_mut()));

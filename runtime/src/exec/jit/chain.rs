@@ -22,7 +22,7 @@ use super::{Assumption, Compiled, Cut, Jit, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
 use crate::vm;
-use crate::{CancelToken, Error};
+use crate::{CancelToken, CompileError, Error};
 
 /// What the driver takes between two regions, and what compiling a byte of code takes, in nanoseconds: a chain is made when the first
 /// have come to as much as the second.
@@ -251,7 +251,7 @@ impl Jit {
         }
         meter.stage("generating its code")?;
         let options = parts[0].options.clone();
-        let mut made = backend::compile_chain(&links, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let mut made = backend::compile_chain(&links, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| {
             let parts = parts.iter().map(|part| (&part.region, part.assumptions(), &part.options));

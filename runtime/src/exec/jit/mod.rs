@@ -44,7 +44,7 @@ use crate::exec::limits::Limits;
 use crate::fork::{Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Budget, CancelToken, CodeListing, ConfigError, Error};
+use crate::{Budget, CancelToken, CodeListing, CompileError, ConfigError, Error};
 
 use assumptions::{Assumption, StartShapes};
 pub use background::Ready;
@@ -354,8 +354,7 @@ impl Jit {
             return Ok(None);
         };
         meter.stage("generating its code")?;
-        let mut made =
-            backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let mut made = backend::compile_region(&region.mask, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
         let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
         let mut code = self.compiled(made, at)?;

@@ -19,7 +19,8 @@ use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotI
 use super::sample_block::{BlockSize, SampleBlock};
 use super::{Compiled, Jit, Versions, lock};
 use crate::exec::compiler_threads::Background;
-use crate::{CancelToken, Error};
+use crate::vm;
+use crate::{CancelToken, CompileError, Error};
 
 /// Most versions of grid-row code, one for each block class.
 pub(super) const MOST_ROW_VERSIONS: usize = 8;
@@ -258,8 +259,7 @@ impl Jit {
             })
             .collect();
         meter.stage("generating its code")?;
-        let mut made =
-            backend::compile_phases(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let mut made = backend::compile_phases(&list, &row, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| self.list_rows(&phases, &row, &assumptions, &mut made));
         let exits = |phase: super::phases::Phase| PhaseExits {

@@ -122,6 +122,11 @@ impl Tiers {
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
     }
 
+    /// Whether code is compiled while the interpreter runs, so that launches do not wait for it.
+    pub(in crate::exec) fn behind(&self) -> bool {
+        self.behind
+    }
+
     /// The choice of strategy.
     pub fn choice(&self) -> &Choice {
         &self.choice

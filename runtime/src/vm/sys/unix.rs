@@ -217,9 +217,10 @@ pub(super) unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t
     }
 }
 
-/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, for a
+/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, or a store of any code to a
+/// page that has been looked at ([`crate::Memory::take_dirty`]). For a
 /// handler of the embedder's ([`crate::Signals::Embedder`]; with [`crate::Signals::Own`] it may be called too). `true`:
-/// it was one, and the launch goes on when the handler returns, which must do so at once. `false`: it is none of ours,
+/// it was one, and the thread goes on when the handler returns, which must do so at once. `false`: it is none of ours,
 /// and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
 ///
 /// It may be called on any stack, with any signals blocked. It is async-signal-safe.
@@ -237,6 +238,12 @@ pub unsafe extern "C" fn handle_signal(
     if !signals::SIGNALS.contains(&signal) || unsafe { (*info).si_code } <= 0 {
         return false;
     }
+    // SAFETY: as above.
+    let address = unsafe { (*info).si_addr() } as usize;
+    // Whatever code has stored there: also the embedder's, through a pointer.
+    if signal == signals::SIGNALS[0] && super::stores::mend(address) {
+        return true;
+    }
     // SAFETY: the kernel passes a valid ucontext to a SA_SIGINFO handler, alone ours while we run.
     let registers = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let pc = arch::pc(registers);
@@ -244,11 +251,6 @@ pub unsafe extern "C" fn handle_signal(
     let entry = CURRENT.get();
     if !is_guarded && (entry.is_null() || registry::lookup(pc).is_none()) {
         return false;
-    }
-    // SAFETY: as above.
-    let address = unsafe { (*info).si_addr() } as usize;
-    if signal == signals::SIGNALS[0] && super::stores::mend(address) {
-        return true;
     }
     if is_guarded {
         arch::resume_at(registers, guarded::failed());
