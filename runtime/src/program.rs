@@ -278,6 +278,8 @@ impl Program {
                 }
                 variant.whole_warps()
             }
+            Strategy::Narrow if variant.generator().knows_vectors() => variant.narrow(),
+            Strategy::Narrow => return None,
         };
         let made = self.tiers(variant, config, cancel).ok()?;
         (strategy != Strategy::Warps || made.has_whole_warps()).then_some(made)

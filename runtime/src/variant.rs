@@ -126,6 +126,12 @@ impl Variant {
         self
     }
 
+    /// The same settings for vectors of 128 bits.
+    pub(crate) fn narrow(mut self) -> Variant {
+        self.host = HostLevel::Avx2;
+        self
+    }
+
     /// Whether blocks may run with other strategies than vectors if that is faster ([`crate::exec::strategy`]).
     pub(crate) fn may_choose(&self, config: &Config) -> bool {
         let Observe { perf, sample_rate, count, listings } = config.observe;

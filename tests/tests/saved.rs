@@ -237,7 +237,7 @@ fn another_process_goes_on() {
         let path = std::env::temp_dir().join(format!("warpjit-saved-{}-{name}", std::process::id()));
         std::fs::write(&path, saved.to_bytes_with(&memory).unwrap()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "another_process_goes_on"]);
+        child.args(["--exact", "saved::another_process_goes_on"]);
         let output = child.env(STATE, format!("{name} {}", path.display())).output().unwrap();
         let got = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

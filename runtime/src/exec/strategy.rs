@@ -1,14 +1,15 @@
-//! Chooses the execution strategy of a kernel's blocks: a few lanes at once in vectors, one lane after another in scalar code, or all lanes
-//! of a warp at once. All three give the same results.
+//! Chooses the execution strategy of a kernel's blocks: a few lanes at once in vectors, one lane after another in scalar code, all lanes
+//! of a warp at once, or fewer lanes at once in narrower vectors. All give the same results.
 //!
 //! In: the times that blocks have taken ([`Choice::took`]). Out: the strategy of the next block ([`Choice::strategy`]).
 //!
 //! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster
-//! with many cross-lane operations, because these end the regions of the other two. What is faster depends on the data, so it is
-//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed with each strategy, and the fastest
-//! continues. The measurement is repeated now and then, less often each time it confirms the choice. Whole warps take
-//! part from the second one on, since their code takes long to compile. Time is the processor time of the thread that runs the
-//! block, so that other work on the machine does not decide.
+//! with many cross-lane operations, because these end the regions of the other two. Narrower vectors are faster where few lanes are
+//! active, and their regions are joined to chains. What is faster depends on the data, so it is measured. A kernel starts with vectors. Once
+//! it has run for some time, a few blocks are timed with each strategy, and the fastest continues. The measurement is repeated now and then,
+//! less often each time it confirms the choice. Whole warps and narrower vectors take part from the second one on, since their code takes
+//! long to compile. From then on a strategy runs for some time before it is timed first, so that its code has all that it will have. Time is
+//! the processor time of the thread that runs the block, so that other work on the machine does not decide.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,16 +24,18 @@ pub enum Strategy {
     Vectors,
     /// One lane after another.
     Lanes,
-    /// All lanes of a warp at once, in many vectors.
+    /// All lanes of a warp at once, in many vectors. On hosts whose vectors have 128 bits.
     Warps,
+    /// A few lanes at once, in vectors of 128 bits. On hosts that have vectors of 512.
+    Narrow,
 }
 
 impl Strategy {
     /// All of them, in the order in which they are measured.
-    const ALL: [Strategy; 3] = [Strategy::Vectors, Strategy::Lanes, Strategy::Warps];
+    const ALL: [Strategy; 4] = [Strategy::Vectors, Strategy::Lanes, Strategy::Warps, Strategy::Narrow];
 
     /// How many there are besides `Vectors`.
-    pub const OTHERS: usize = 2;
+    pub const OTHERS: usize = Strategy::ALL.len() - 1;
 
     /// Its number among those besides `Vectors`, if it is one.
     pub fn other(self) -> Option<usize> {
@@ -45,13 +48,22 @@ impl Strategy {
     }
 
     fn of(number: u8) -> Strategy {
-        Strategy::ALL[usize::from(number & STRATEGY).min(2)]
+        Strategy::ALL[usize::from(number & STRATEGY)]
+    }
+
+    /// Whether it takes part from the second measurement on.
+    fn is_late(self) -> bool {
+        matches!(self, Strategy::Warps | Strategy::Narrow)
     }
 }
 
 /// Each strategy is timed for at least this long and over at least this many blocks.
 const SAMPLE: Duration = Duration::from_micros(1500);
 const FEW_BLOCKS: u64 = 4;
+
+/// How long a strategy runs before it is timed, the first time that this is not the first measurement: what runs often is compiled better
+/// meanwhile, such as chains.
+const SETTLING: Duration = Duration::from_millis(20);
 
 /// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
@@ -96,7 +108,9 @@ struct State {
     before: Duration,
     /// By strategy.
     samples: [Sample; Strategy::ALL.len()],
-    /// Ways without code, by way.
+    /// How long each strategy has run to settle.
+    settled: [Duration; Strategy::ALL.len()],
+    /// Strategies without code.
     missing: [bool; Strategy::ALL.len()],
     /// The result of the last measurement.
     found: Strategy,
@@ -108,7 +122,7 @@ impl State {
     /// The strategy to measure after that one, if there is another.
     fn behind(&self, strategy: Strategy) -> Option<Strategy> {
         let may = |&strategy: &Strategy| {
-            !self.missing[strategy as usize] && (strategy != Strategy::Warps || self.pause > 0)
+            !self.missing[strategy as usize] && (!strategy.is_late() || self.pause > 0)
         };
         Strategy::ALL.into_iter().skip(strategy as usize + 1).find(may)
     }
@@ -195,14 +209,21 @@ impl Choice {
                 self.now.store(MEASURE, Ordering::Relaxed);
             }
         } else if now & MEASURE != 0 {
+            let state = &mut *state;
             let vectors = state.samples[0];
             let sample = &mut state.samples[strategy as usize];
             sample.add(blocks, time);
             let hopeless = strategy != Strategy::Vectors
                 && sample.time > LONG_BLOCK / 4
                 && !sample.takes_less(vectors, 100 * HOPELESS);
-            if sample.is_enough() || hopeless {
-                self.go_on_behind(&mut state, strategy);
+            let settled = &mut state.settled[strategy as usize];
+            if strategy != Strategy::Vectors && state.pause > 0 && *settled < SETTLING && !hopeless {
+                *settled += time;
+                if *settled >= SETTLING {
+                    *sample = Sample::default();
+                }
+            } else if sample.is_enough() || hopeless {
+                self.go_on_behind(state, strategy);
             }
         }
     }
@@ -218,7 +239,7 @@ impl Choice {
     fn decide(&self, state: &mut State) {
         let samples = state.samples;
         let mut found = Strategy::Vectors;
-        for strategy in [Strategy::Lanes, Strategy::Warps] {
+        for &strategy in &Strategy::ALL[1..] {
             let sample = samples[strategy as usize];
             let percent = if found == Strategy::Vectors { WORTH_IT } else { 100 };
             if sample.blocks > 0 && sample.takes_less(samples[found as usize], percent) {
@@ -280,9 +301,11 @@ mod tests {
         for _ in 0..3 {
             choice.took(Strategy::Vectors, 4, 2 * MILLI);
             choice.took(Strategy::Lanes, 4, 20 * MILLI);
-            if choice.is_measuring() {
-                assert_eq!(choice.strategy(), Strategy::Warps);
-                choice.give_up(Strategy::Warps);
+            for strategy in [Strategy::Warps, Strategy::Narrow] {
+                if choice.is_measuring() {
+                    assert_eq!(choice.strategy(), strategy);
+                    choice.give_up(strategy);
+                }
             }
             assert!(!choice.is_measuring());
             let mut pause = 0;
@@ -310,28 +333,60 @@ mod tests {
         choice.took(Strategy::Vectors, 100, 2 * MILLI);
         choice.give_up(Strategy::Lanes);
         choice.give_up(Strategy::Warps);
+        choice.give_up(Strategy::Narrow);
         choice.ran(u64::MAX);
         choice.took(Strategy::Vectors, 100, 2 * MILLI);
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
     }
 
     #[test]
-    fn whole_warps_take_part_from_the_second_measurement_on() {
-        for (lanes, warps, wanted) in
-            [(1, 2, Strategy::Lanes), (3, 2, Strategy::Warps), (9, 8, Strategy::Vectors)]
-        {
-            let choice = measuring();
-            choice.took(Strategy::Vectors, 4, 4 * MILLI);
-            choice.took(Strategy::Lanes, 4, 20 * MILLI);
-            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-            choice.ran(u64::from(u32::MAX));
-            choice.took(Strategy::Vectors, 4, 4 * MILLI * 2);
-            assert_eq!(choice.strategy(), Strategy::Lanes);
-            choice.took(Strategy::Lanes, 4, lanes * 2 * MILLI);
-            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, true));
-            choice.took(Strategy::Warps, 4, warps * 2 * MILLI);
-            assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{lanes} and {warps}");
+    fn whole_warps_and_narrow_vectors_take_part_from_the_second_measurement_on() {
+        for (late, gone) in [(Strategy::Warps, Strategy::Narrow), (Strategy::Narrow, Strategy::Warps)] {
+            for (lanes, time, wanted) in [(1, 2, Strategy::Lanes), (3, 2, late), (9, 8, Strategy::Vectors)] {
+                let choice = measuring();
+                choice.give_up(gone);
+                choice.took(Strategy::Vectors, 4, 4 * MILLI);
+                choice.took(Strategy::Lanes, 4, 20 * MILLI);
+                assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+                choice.ran(u64::from(u32::MAX));
+                choice.took(Strategy::Vectors, 4, 4 * MILLI * 2);
+                for (strategy, time) in [(Strategy::Lanes, lanes), (late, time)] {
+                    // What it takes while it settles does not count.
+                    choice.took(strategy, 9, 20 * MILLI);
+                    assert_eq!((choice.strategy(), choice.is_measuring()), (strategy, true));
+                    choice.took(strategy, 4, time * 2 * MILLI);
+                }
+                assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{lanes} and {time}");
+            }
         }
+    }
+
+    #[test]
+    fn a_strategy_settles_once_and_not_if_it_is_hopeless() {
+        let choice = measuring();
+        choice.give_up(Strategy::Warps);
+        let again = |choice: &Choice| {
+            choice.ran(u64::MAX);
+            choice.took(Strategy::Vectors, 4, 2 * MILLI);
+            assert_eq!(choice.strategy(), Strategy::Lanes);
+        };
+        choice.took(Strategy::Vectors, 4, 2 * MILLI);
+        choice.took(Strategy::Lanes, 4, 4 * MILLI);
+        again(&choice);
+        // Four times as long as vectors: so it ends before it has settled.
+        choice.took(Strategy::Lanes, 2, 8 * MILLI);
+        assert_eq!(choice.strategy(), Strategy::Narrow);
+        choice.took(Strategy::Narrow, 15, 15 * MILLI);
+        choice.took(Strategy::Narrow, 5, 5 * MILLI);
+        assert!(choice.is_measuring());
+        choice.took(Strategy::Narrow, 4, 2 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+        again(&choice);
+        choice.took(Strategy::Lanes, 40, 20 * MILLI);
+        choice.took(Strategy::Lanes, 4, 4 * MILLI);
+        assert_eq!(choice.strategy(), Strategy::Narrow);
+        choice.took(Strategy::Narrow, 4, 8 * MILLI / 5);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Narrow, false));
     }
 
     #[test]
