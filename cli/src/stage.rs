@@ -60,14 +60,15 @@ impl OutputBuffer {
 
     /// Puts what has changed into guest memory. The rest may have been stored to by the program itself.
     fn write(&self, memory: &Memory) -> Result<(), Error> {
-        let differs = |at: usize| self.before[at] != self.after[at];
-        let mut at = 0;
-        while at < self.after.len() {
-            let end = (at..self.after.len()).find(|&at| !differs(at)).unwrap_or(self.after.len());
-            memory.write(self.address + at as u64, &self.after[at..end])?;
-            at = (end..self.after.len()).find(|&at| differs(at)).unwrap_or(self.after.len());
+        if self.before == self.after {
+            return Ok(());
         }
-        Ok(())
+        let mut now = vec![0; self.after.len()];
+        memory.read(self.address, &mut now)?;
+        for ((now, before), after) in now.iter_mut().zip(&self.before).zip(&self.after) {
+            *now = if before == after { *now } else { *after };
+        }
+        memory.write(self.address, &now)
     }
 }
 
