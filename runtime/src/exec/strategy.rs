@@ -7,9 +7,9 @@
 //! with many cross-lane operations, because these end the regions of the other two. Narrower vectors are faster where few lanes are
 //! active, and their regions are joined to chains. What is faster depends on the data, so it is measured. A kernel starts with vectors. Once
 //! it has run for some time, a few blocks are timed with each strategy, and the fastest continues. The measurement is repeated now and then,
-//! less often each time it confirms the choice. Whole warps and narrower vectors take part from the second one on, since their code takes
-//! long to compile. From then on a strategy runs for some time before it is timed first, so that its code has all that it will have. Time is
-//! the processor time of the thread that runs the block, so that other work on the machine does not decide.
+//! less often each time it confirms the choice. Whole warps take part from the second one on and narrower vectors from the third, since
+//! their code takes long to compile. They run for some time before they are timed first, so that their code has all that it will have. Time
+//! is the processor time of the thread that runs the block, so that other work on the machine does not decide.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -51,9 +51,13 @@ impl Strategy {
         Strategy::ALL[usize::from(number & STRATEGY)]
     }
 
-    /// Whether it takes part from the second measurement on.
-    fn is_late(self) -> bool {
-        matches!(self, Strategy::Warps | Strategy::Narrow)
+    /// How many measurements go by before it takes part.
+    fn first_measurement(self) -> u32 {
+        match self {
+            Strategy::Vectors | Strategy::Lanes => 0,
+            Strategy::Warps => 1,
+            Strategy::Narrow => 2,
+        }
     }
 }
 
@@ -61,9 +65,8 @@ impl Strategy {
 const SAMPLE: Duration = Duration::from_micros(1500);
 const FEW_BLOCKS: u64 = 4;
 
-/// How long a strategy runs before it is timed, the first time that this is not the first measurement: what runs often is compiled better
-/// meanwhile, such as chains.
-const SETTLING: Duration = Duration::from_millis(20);
+/// How long a strategy that takes part later runs before it is timed first: what runs often is compiled better meanwhile, such as chains.
+const SETTLING: Duration = Duration::from_millis(10);
 
 /// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
@@ -112,6 +115,8 @@ struct State {
     settled: [Duration; Strategy::ALL.len()],
     /// Strategies without code.
     missing: [bool; Strategy::ALL.len()],
+    /// Measurements that are over.
+    measured: u32,
     /// The result of the last measurement.
     found: Strategy,
     /// Length of the pause after the next measurement, as a multiple of the blocks timed; 0 before the first.
@@ -122,7 +127,7 @@ impl State {
     /// The strategy to measure after that one, if there is another.
     fn behind(&self, strategy: Strategy) -> Option<Strategy> {
         let may = |&strategy: &Strategy| {
-            !self.missing[strategy as usize] && (!strategy.is_late() || self.pause > 0)
+            !self.missing[strategy as usize] && strategy.first_measurement() <= self.measured
         };
         Strategy::ALL.into_iter().skip(strategy as usize + 1).find(may)
     }
@@ -217,7 +222,7 @@ impl Choice {
                 && sample.time > LONG_BLOCK / 4
                 && !sample.takes_less(vectors, 100 * HOPELESS);
             let settled = &mut state.settled[strategy as usize];
-            if strategy != Strategy::Vectors && state.pause > 0 && *settled < SETTLING && !hopeless {
+            if strategy.first_measurement() > 0 && *settled < SETTLING && !hopeless {
                 *settled += time;
                 if *settled >= SETTLING {
                     *sample = Sample::default();
@@ -252,6 +257,7 @@ impl Choice {
             _ => FIRST_PAUSE,
         };
         state.found = found;
+        state.measured = state.measured.saturating_add(1);
         let blocks = samples.iter().map(|sample| sample.blocks).sum::<u64>().max(1);
         self.left.store(blocks.saturating_mul(state.pause), Ordering::Relaxed);
         self.now.store(found as u8, Ordering::Relaxed);
@@ -301,11 +307,10 @@ mod tests {
         for _ in 0..3 {
             choice.took(Strategy::Vectors, 4, 2 * MILLI);
             choice.took(Strategy::Lanes, 4, 20 * MILLI);
-            for strategy in [Strategy::Warps, Strategy::Narrow] {
-                if choice.is_measuring() {
-                    assert_eq!(choice.strategy(), strategy);
-                    choice.give_up(strategy);
-                }
+            if choice.is_measuring() {
+                let late = choice.strategy();
+                assert!(late.first_measurement() > 0);
+                choice.give_up(late);
             }
             assert!(!choice.is_measuring());
             let mut pause = 0;
@@ -339,23 +344,34 @@ mod tests {
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
     }
 
+    /// Runs until the next measurement, and measures vectors and lanes.
+    fn again(choice: &Choice, lanes: u32) {
+        choice.ran(u64::MAX);
+        choice.took(Strategy::Vectors, 4, 2 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, true));
+        choice.took(Strategy::Lanes, 4, lanes * MILLI);
+    }
+
     #[test]
-    fn whole_warps_and_narrow_vectors_take_part_from_the_second_measurement_on() {
+    fn whole_warps_and_narrow_vectors_take_part_later() {
         for (late, gone) in [(Strategy::Warps, Strategy::Narrow), (Strategy::Narrow, Strategy::Warps)] {
-            for (lanes, time, wanted) in [(1, 2, Strategy::Lanes), (3, 2, late), (9, 8, Strategy::Vectors)] {
+            for (lanes, time, wanted) in [(2, 3, Strategy::Lanes), (5, 3, late), (9, 8, Strategy::Vectors)] {
                 let choice = measuring();
                 choice.give_up(gone);
                 choice.took(Strategy::Vectors, 4, 4 * MILLI);
                 choice.took(Strategy::Lanes, 4, 20 * MILLI);
-                assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-                choice.ran(u64::from(u32::MAX));
-                choice.took(Strategy::Vectors, 4, 4 * MILLI * 2);
-                for (strategy, time) in [(Strategy::Lanes, lanes), (late, time)] {
-                    // What it takes while it settles does not count.
-                    choice.took(strategy, 9, 20 * MILLI);
-                    assert_eq!((choice.strategy(), choice.is_measuring()), (strategy, true));
-                    choice.took(strategy, 4, time * 2 * MILLI);
+                for _ in 1..late.first_measurement() {
+                    assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+                    again(&choice, 10);
                 }
+                assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+                choice.ran(u64::MAX);
+                choice.took(Strategy::Vectors, 4, 5 * MILLI);
+                choice.took(Strategy::Lanes, 4, lanes * MILLI);
+                // What it takes while it settles does not count.
+                choice.took(late, 9, 10 * MILLI);
+                assert_eq!((choice.strategy(), choice.is_measuring()), (late, true));
+                choice.took(late, 4, time * MILLI);
                 assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{lanes} and {time}");
             }
         }
@@ -364,29 +380,22 @@ mod tests {
     #[test]
     fn a_strategy_settles_once_and_not_if_it_is_hopeless() {
         let choice = measuring();
-        choice.give_up(Strategy::Warps);
-        let again = |choice: &Choice| {
-            choice.ran(u64::MAX);
-            choice.took(Strategy::Vectors, 4, 2 * MILLI);
-            assert_eq!(choice.strategy(), Strategy::Lanes);
-        };
+        choice.give_up(Strategy::Narrow);
         choice.took(Strategy::Vectors, 4, 2 * MILLI);
         choice.took(Strategy::Lanes, 4, 4 * MILLI);
-        again(&choice);
+        again(&choice, 4);
         // Four times as long as vectors: so it ends before it has settled.
-        choice.took(Strategy::Lanes, 2, 8 * MILLI);
-        assert_eq!(choice.strategy(), Strategy::Narrow);
-        choice.took(Strategy::Narrow, 15, 15 * MILLI);
-        choice.took(Strategy::Narrow, 5, 5 * MILLI);
-        assert!(choice.is_measuring());
-        choice.took(Strategy::Narrow, 4, 2 * MILLI);
+        choice.took(Strategy::Warps, 2, 8 * MILLI);
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        again(&choice);
-        choice.took(Strategy::Lanes, 40, 20 * MILLI);
-        choice.took(Strategy::Lanes, 4, 4 * MILLI);
-        assert_eq!(choice.strategy(), Strategy::Narrow);
-        choice.took(Strategy::Narrow, 4, 8 * MILLI / 5);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Narrow, false));
+        again(&choice, 4);
+        choice.took(Strategy::Warps, 4, 4 * MILLI);
+        choice.took(Strategy::Warps, 6, 6 * MILLI);
+        assert!(choice.is_measuring());
+        choice.took(Strategy::Warps, 4, 2 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+        again(&choice, 4);
+        choice.took(Strategy::Warps, 5, 2 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, false));
     }
 
     #[test]

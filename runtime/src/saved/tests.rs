@@ -339,7 +339,7 @@ fn a_wave_that_runs_has_all_its_lanes() {
     let running = right.state.blocks.iter().position(|block| !block.warps[0].state.ended);
     let block = running.expect("a block that runs");
     for active in [1, 0x7fff_ffff, u64::from(u32::MAX)] {
-        let mut saved = SavedLaunch { of: right.of.clone(), state: right.state.clone(), memory: None };
+        let mut saved = SavedLaunch { of: right.of, state: right.state.clone(), memory: None };
         saved.state.blocks[block].warps[0].state.active = active;
         for tier in [Tier::Interp, Tier::Jit] {
             let is_whole = active == u64::from(u32::MAX);
