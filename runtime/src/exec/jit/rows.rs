@@ -19,6 +19,7 @@ use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotI
 use super::sample_block::{BlockSize, SampleBlock};
 use super::{Compiled, Jit, Versions, lock};
 use crate::exec::compiler_threads::Background;
+use crate::vm;
 use crate::{CancelToken, Error};
 
 /// Most versions of grid-row code, one for each block class.
