@@ -1,6 +1,6 @@
 //! Tesla's instruction table, and what the shared decoder, disassembler and assembler ([`crate::envydis`]) ask of the instruction set.
 //!
-//! In: the texts of `rows` and `slots`. Out: the compiled [`Table`], made once, and [`Tesla`], through which the shared code gets at it, at
+//! In: the texts of `rows` and `slots`. Out: the compiled `Table`, made once, and [`Tesla`], through which the shared code gets at it, at
 //! the operand fields (`field`) and at the decoder (`decode`).
 
 use std::fmt;

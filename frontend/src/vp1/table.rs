@@ -1,6 +1,6 @@
 //! VP1's instruction table, and what the shared table, printer and assembler ([`crate::envydis`]) ask of the instruction set.
 //!
-//! In: the texts of `rows` and `slots`. Out: the compiled [`Table`], made once, and [`Vp1`], through which the shared code gets at it and at
+//! In: the texts of `rows` and `slots`. Out: the compiled `Table`, made once, and [`Vp1`], through which the shared code gets at it and at
 //! the operand fields (`field`).
 
 use std::fmt;
