@@ -1060,7 +1060,8 @@ const char *warpjit_last_error(void);
 
 /**
  * Which kind of error the last call of this thread that failed has returned: the name that the Rust library has for it ("Overlap" of
- * 'MemoryError::Overlap'), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle), of a container or of the assembler.
+ * 'MemoryError::Overlap'), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle) or
+ * of the assembler.
  * The text is valid until the next call on this thread that fails. It is never NULL.
  */
 const char *warpjit_last_error_kind(void);
