@@ -16,8 +16,8 @@ use std::time::Instant;
 use warpjit_frontend::gcn::{self, Generation};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
-    Access, Arg, Config, Dispatch, Engine, HostLevel, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
-    QueueOptions, SaveToken, SavedLaunch, Tier,
+    Access, Arg, Config, Dispatch, Engine, HostLevel, Idle, Isa, Launch, Memory, Prepared, Program,
+    ProgramOptions, QueueOptions, SaveToken, SavedLaunch, Tier,
 };
 
 /// Stores three times the number of each thread.
@@ -221,12 +221,8 @@ fn frames() -> anyhow::Result<()> {
         })?;
         rows[1] += &format!(" {prepared_frames} |");
         for (row, idle) in [(2, Idle::Embedder), (3, Idle::Adaptive)] {
-            let setup = Setup::with(
-                isa,
-                1,
-                if isa == Isa::Gcn { 64 } else { 32 },
-                config().threads(1).idle(idle),
-            )?;
+            let setup =
+                Setup::with(isa, 1, if isa == Isa::Gcn { 64 } else { 32 }, config().threads(1).idle(idle))?;
             for _ in 0..100 {
                 setup.run()?;
             }
