@@ -96,6 +96,20 @@ fn of_launches() {
 }
 
 #[test]
+fn of_containers() {
+    let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap()));
+    let of = |bytes: &[u8], options: &ProgramOptions| Program::load(bytes, options).unwrap_err();
+    assert_eq!(of(&[], &options).kind(), "Empty");
+    let error = of(&[0; 7], &options.clone().raw(true));
+    assert_eq!((error.kind(), error.number("len"), error.number("line")), ("RaggedWords", Some(7), None));
+    // An ELF file that is cut off behind its magic number.
+    let error = of(b"\x7fELF\x01\x01\x01", &options);
+    assert_eq!((error.kind(), error.number("offset").is_some()), ("Elf", true), "{error}");
+    let error = of(b"architecture {sm_10}\nabiversion {0}\n?\n", &options);
+    assert_eq!((error.kind(), error.number("line")), ("Text", Some(3)), "{error}");
+}
+
+#[test]
 fn of_budgets() {
     let code = [0; 0x1000];
     let options = ProgramOptions::new(Isa::Tesla).chip(Some("g80".parse().unwrap())).raw(true);

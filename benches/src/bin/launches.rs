@@ -1,13 +1,14 @@
 //! Measures the cost of small launches: programs of a few instructions, launched again and again.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin launches [-- TIMES]
+//! cargo run --release -p warpjit-benches --bin launches [-- TIMES [avx2]]
 //! ```
 //!
 //! The first table has single launches: medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth
 //! as many that are not timed. The second one has frames of 5,000 dispatches of one wave on one thread, in milliseconds: the best and the
 //! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead. The fourth
 //! one has launches that are saved while they run: how long the launch takes to stop, what its state takes as bytes, and to go on.
+//! With `avx2`, code uses nothing newer.
 #![warn(missing_docs)]
 
 use std::time::Instant;
@@ -15,8 +16,8 @@ use std::time::Instant;
 use warpjit_frontend::gcn::{self, Generation};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
-    Access, Arg, Config, Dispatch, Engine, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
-    QueueOptions, SaveToken, SavedLaunch, Tier,
+    Access, Arg, Config, Dispatch, Engine, HostLevel, Idle, Isa, Launch, Memory, Prepared, Program,
+    ProgramOptions, QueueOptions, SaveToken, SavedLaunch, Tier,
 };
 
 /// Stores three times the number of each thread.
@@ -58,6 +59,12 @@ fn gcn() -> anyhow::Result<(Vec<u8>, ProgramOptions)> {
     Ok((code, options))
 }
 
+/// Settings for the level of the host that the command line asks for.
+fn config() -> Config {
+    let host = if std::env::args().nth(2).is_some() { HostLevel::Avx2 } else { HostLevel::Native };
+    Config::default().host(host)
+}
+
 /// A launch of one of the programs that writes at `out`.
 fn launch_of(isa: Isa, blocks: u32, block: u32, out: u64) -> Launch {
     let launch = Launch::default().grid([blocks, 1, 1]).block([block, 1, 1]);
@@ -93,7 +100,7 @@ struct Setup {
 
 impl Setup {
     fn new(isa: Isa, tier: Tier, threads: usize, blocks: u32, block: u32) -> anyhow::Result<Setup> {
-        Self::with(isa, blocks, block, Config::default().tier(tier).threads(threads))
+        Self::with(isa, blocks, block, config().tier(tier).threads(threads))
     }
 
     fn with(isa: Isa, blocks: u32, block: u32, config: Config) -> anyhow::Result<Setup> {
@@ -214,12 +221,8 @@ fn frames() -> anyhow::Result<()> {
         })?;
         rows[1] += &format!(" {prepared_frames} |");
         for (row, idle) in [(2, Idle::Embedder), (3, Idle::Adaptive)] {
-            let setup = Setup::with(
-                isa,
-                1,
-                if isa == Isa::Gcn { 64 } else { 32 },
-                Config::default().threads(1).idle(idle),
-            )?;
+            let setup =
+                Setup::with(isa, 1, if isa == Isa::Gcn { 64 } else { 32 }, config().threads(1).idle(idle))?;
             for _ in 0..100 {
                 setup.run()?;
             }
@@ -265,7 +268,7 @@ fn first() -> anyhow::Result<()> {
     let mut ahead_time = Vec::new();
     for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
         for (number, row) in rows.iter_mut().enumerate() {
-            let setup = Setup::with(Isa::Tesla, 1, 64, Config::default().tier(tier).threads(1))?;
+            let setup = Setup::with(Isa::Tesla, 1, 64, config().tier(tier).threads(1))?;
             let programs = programs()?;
             if number == 1 {
                 let start = Instant::now();
@@ -316,7 +319,7 @@ fn saves() -> anyhow::Result<()> {
         let names = ["stops after", "`to_bytes`", "bytes", "`from_bytes`", "goes on and stops at once"];
         let mut own: Vec<String> = names.map(|name| format!("| {blocks} waves: {name} |")).into();
         for tier in [Tier::Interp, Tier::Jit] {
-            let engine = Engine::new(Config::default().tier(tier).threads(1))?;
+            let engine = Engine::new(config().tier(tier).threads(1))?;
             let memory = engine.memory()?;
             let out = memory.map(None, 4096, Access::ReadWrite)?;
             let launch = |count: u32| {
@@ -359,7 +362,7 @@ fn saves() -> anyhow::Result<()> {
     // What it costs that a launch may be saved.
     let mut row = String::from("| 1 wave, 100,000 rounds: with a token, of the time without |");
     for tier in [Tier::Interp, Tier::Jit] {
-        let engine = Engine::new(Config::default().tier(tier).threads(1))?;
+        let engine = Engine::new(config().tier(tier).threads(1))?;
         let memory = engine.memory()?;
         let out = memory.map(None, 4096, Access::ReadWrite)?;
         let user_data = vec![out as u32, (out >> 32) as u32, 100_000];

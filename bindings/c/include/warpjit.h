@@ -1060,7 +1060,8 @@ const char *warpjit_last_error(void);
 
 /**
  * Which kind of error the last call of this thread that failed has returned: the name that the Rust library has for it ("Overlap" of
- * 'MemoryError::Overlap'), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle), of a container or of the assembler.
+ * 'MemoryError::Overlap'), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle) or
+ * of the assembler.
  * The text is valid until the next call on this thread that fails. It is never NULL.
  */
 const char *warpjit_last_error_kind(void);
@@ -1394,8 +1395,8 @@ warpjit_status warpjit_memory_buffers(const struct warpjit_memory *memory,
  * of address. The first call tells all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
  *
  * Stores by guests, by texture units, by warpjit_memory_write and by the caller's code through a pointer into the space are seen. Stores
- * through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page that
- * has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
+ * through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page
+ * that has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
  *
  * Memory that cannot be tracked counts as written in each call: private host memory and its aliases; in a space of identity all that the
  * space has not handed out, which is host memory and what is mapped at an address that the caller chose. Devices never count.

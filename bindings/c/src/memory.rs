@@ -326,8 +326,8 @@ pub unsafe extern "C" fn warpjit_memory_buffers(
 /// of address. The first call tells all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
 ///
 /// Stores by guests, by texture units, by warpjit_memory_write and by the caller's code through a pointer into the space are seen. Stores
-/// through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page that
-/// has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
+/// through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page
+/// that has been looked at: they fail with EFAULT, unless warpjit_memory_mark_dirty is called first.
 ///
 /// Memory that cannot be tracked counts as written in each call: private host memory and its aliases; in a space of identity all that the
 /// space has not handed out, which is host memory and what is mapped at an address that the caller chose. Devices never count.

@@ -133,7 +133,7 @@ impl From<SourceErrors> for Failure {
 
 impl From<warpjit_frontend::LoadError> for Failure {
     fn from(error: warpjit_frontend::LoadError) -> Self {
-        Failure::new(WARPJIT_ERROR_PROGRAM, error.to_string())
+        Error::from(error).into()
     }
 }
 
@@ -219,7 +219,8 @@ pub extern "C" fn warpjit_last_error() -> *const c_char {
 }
 
 /// Which kind of error the last call of this thread that failed has returned: the name that the Rust library has for it ("Overlap" of
-/// `MemoryError::Overlap`), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle), of a container or of the assembler.
+/// `MemoryError::Overlap`), which stays when the text changes. Empty if the error is of this interface alone (a null pointer, a handle) or
+/// of the assembler.
 /// The text is valid until the next call on this thread that fails. It is never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn warpjit_last_error_kind() -> *const c_char {

@@ -42,7 +42,8 @@ impl Number for Box<crate::Fault> {
     }
 }
 
-others!(warpjit_ir::meter::Task String &'static str [u32; 3] Axis super::Addresses super::RowsError crate::Isa crate::Chip Box<super::Error>);
+others!(String &'static str [u32; 3] Axis super::Addresses super::RowsError crate::Isa crate::Chip Box<super::Error>);
+others!(warpjit_ir::meter::Task);
 others!(warpjit_ir::verify::VerifyError warpjit_ir::interp::InvalidCode);
 
 impl Number for Denied {

@@ -6,6 +6,7 @@
 
 mod compile;
 mod config;
+mod container;
 mod dependency;
 mod kinds;
 mod launch;
@@ -160,7 +161,7 @@ impl Error {
         match self {
             Error::Os { .. } => "Os",
             Error::Memory(error) => error.kind(),
-            Error::Container(_) => "Container",
+            Error::Container(error) => container::kind(error),
             Error::Program(error) => error.kind(),
             Error::Launch(LaunchError::Rows { source, .. }) => source.kind(),
             Error::Launch(error) => error.kind(),
@@ -181,6 +182,7 @@ impl Error {
         match self {
             Error::Os { code, .. } if name == "code" => u64::try_from((*code)?).ok(),
             Error::Memory(error) => error.number(name),
+            Error::Container(error) => container::number(error, name),
             Error::Program(error) => error.number(name),
             Error::Launch(LaunchError::Rows { source, .. }) => source.number(name),
             Error::Launch(LaunchError::Segment { source, .. }) => source.number(name),

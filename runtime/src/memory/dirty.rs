@@ -88,7 +88,9 @@ impl Tracked {
     /// What it says, unless that changes now.
     fn span(&self) -> Option<Span> {
         let version = self.version.load(Ordering::SeqCst);
-        let (start, end) = (self.start.load(Ordering::SeqCst), self.end.load(Ordering::SeqCst));
+        // The end is written last and read first: where it is there, so is the rest.
+        let end = self.end.load(Ordering::SeqCst);
+        let start = self.start.load(Ordering::SeqCst);
         let pages = self.pages.load(Ordering::SeqCst).cast_const();
         let is_whole = version % 2 == 1 && self.version.load(Ordering::SeqCst) == version;
         is_whole.then_some(Span { start, end, pages })
