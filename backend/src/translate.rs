@@ -32,6 +32,9 @@ pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
 }
 
+/// Unit in which memory is mapped, at least.
+const PAGE: u64 = 4096;
+
 /// How many answers a chunk looks ahead for its own.
 const AHEAD: usize = 64;
 
@@ -119,9 +122,19 @@ impl Context {
             let is_new = std::mem::take(&mut self.new_run) != 0;
             self.scalar_answers.at_chunk(self.chunk_lane, is_new);
         }
+        // Address and place of the lane before. On one page the distance of guest and host is one, if memory is there and no buffer.
+        let mut known: Option<(u64, u64)> = None;
         for lane in lanes(64) {
             let n = lane as usize;
-            let address = self.lane_addresses.get(n, true);
+            let address = self.lane_addresses.get(n, true).wrapping_add(self.rebase);
+            if let Some((before, place)) = known
+                && before / PAGE == address / PAGE
+                && address % PAGE + u64::from(bytes) <= PAGE
+                && address.wrapping_sub(part) & low == 0
+            {
+                places[n] = place.wrapping_add(address).wrapping_sub(before);
+                continue;
+            }
             let bounce = std::ptr::from_mut(&mut self.lane_others.0[n]).cast();
             let one = LaneTranslation { address, bytes, value: stores.then(|| value(self, lane)), bounce };
             let aligned = address.wrapping_sub(part) & low == 0;
@@ -141,7 +154,7 @@ impl Context {
                 };
                 let missing: Vec<u32> = lanes(lane).filter(|&lane| stores && !is_done(lane)).collect();
                 for before in missing {
-                    let address = self.lane_addresses.get(before as usize, true);
+                    let address = self.lane_addresses.get(before as usize, true).wrapping_add(self.rebase);
                     memory.store(address, bytes, value(self, before));
                 }
                 self.odd_lane = lane + 1;
@@ -150,6 +163,7 @@ impl Context {
                 return;
             };
             places[n] = (place as u64).wrapping_sub(base);
+            known = (place != bounce).then_some((address, places[n]));
             if once && place == bounce {
                 self.scalar_answers.add(address, bytes, self.lane_others.0[n]);
             }

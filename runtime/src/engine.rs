@@ -280,9 +280,10 @@ impl Engine {
                     Ran::Whole(report) => return Ok(Some(*report)),
                     Ran::Waits => return Ok(None),
                     // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
-                    Ran::NeedsOtherCode => {
-                        checked |= memory.needs_checks();
-                        translates |= memory.needs_translation();
+                    // Without the segments it may need less.
+                    Ran::NeedsOtherCode(checks, translation) => {
+                        checked |= checks;
+                        translates |= translation;
                     }
                 }
             }
@@ -351,10 +352,11 @@ impl Engine {
         }
         // Memory becomes coarse only while nobody uses it.
         let used = memory.use_it();
-        if memory.needs_checks() && !checked || memory.needs_translation() && !translates {
+        let (needs_checks, needs_translation) = (memory.needs_checks(), memory.needs_translation());
+        if needs_checks && !checked || needs_translation && !translates {
             drop(used);
             plan.segments.unmap(memory);
-            return Ok(Ran::NeedsOtherCode);
+            return Ok(Ran::NeedsOtherCode(needs_checks, needs_translation));
         }
         let section = Section::enter();
         let before = tiers.compile_times();
@@ -469,8 +471,8 @@ enum Ran {
     Whole(Box<Report>),
     /// It has not: another launch has the addresses of its segments.
     Waits,
-    /// It has not: this memory needs other code.
-    NeedsOtherCode,
+    /// It has not: this memory needs other code, which checks pages, or translates addresses.
+    NeedsOtherCode(bool, bool),
 }
 
 /// What the parts of a launch that have run did, put together.

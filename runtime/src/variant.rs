@@ -33,8 +33,8 @@ pub(crate) struct Variant {
     pub translate: bool,
     /// How many of the highest bits of a 64-bit address are ignored.
     pub ignored_bits: u32,
-    /// Whether code finds all memory in the range that a space of the host's own addresses hands out. Then it subtracts where that begins
-    /// from each address, and translates none.
+    /// Whether code finds memory in the range that a space of the host's own addresses hands out: it subtracts where that begins from each
+    /// address. With `translate` it asks the runtime for addresses elsewhere.
     pub rebase: bool,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
@@ -99,14 +99,15 @@ impl Variant {
     pub(crate) fn settle_memory(&mut self, memory: &Memory, checked: bool) {
         self.ignored_bits = memory.ignored_bits();
         let is_identity = memory.is_identity();
-        self.rebase = is_identity && !checked && self.windows.is_none() && self.ignored_bits == 0;
+        self.rebase = is_identity && !checked && self.windows.is_none();
         // All of the process is at its addresses.
         self.checked_memory = checked || is_identity && !self.rebase;
+        self.translate |= is_identity && !self.rebase;
     }
 
     /// Whether the addresses of loads and stores are translated.
     pub(crate) fn translates(&self) -> bool {
-        self.translate && !self.rebase
+        self.translate
     }
 
     /// Whether devices may answer accesses to global memory: the code is for a careful space.

@@ -37,6 +37,10 @@ struct Space {
 
 impl Space {
     fn new(text: &str) -> Space {
+        Space::with(text, &MemoryOptions::new().identity())
+    }
+
+    fn with(text: &str, options: &MemoryOptions) -> Space {
         let source = format!(
             "s_lshl_b32 s4, s4, 6
             v_add_u32 v1, vcc, s4, v0
@@ -52,7 +56,7 @@ impl Space {
         );
         let code =
             assemble(&source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-        let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
+        let memory = Memory::with(options).unwrap();
         let at = memory.map(None, PAGE, Access::ReadOnly).unwrap();
         memory.write(at, &code).unwrap();
         let options = ProgramOptions::new(Isa::Gcn)
@@ -207,7 +211,6 @@ fn memory_that_others_have_chosen_is_reached_too() {
         // SAFETY: the box outlives the mapping, and is accessed through this pointer only.
         let host = unsafe { space.memory.map_host(None, pointer, PAGE, Access::ReadWrite) }.unwrap();
         space.memory.map(Some(chosen), PAGE, Access::ReadWrite).unwrap();
-        assert!(space.memory.is_careful());
         assert_eq!(space.run(&engine, 1, own, host), None);
         assert_eq!(space.run(&engine, 1, host, chosen), None);
         assert!(space.words(chosen, 64).into_iter().eq(0..64));
@@ -445,4 +448,171 @@ fn system_calls_need_pages_that_are_marked() {
         assert_eq!(taken(), []);
     }
     std::fs::remove_file(&file).unwrap();
+}
+
+/// What a device ignores of addresses makes no difference, and no slower code.
+#[test]
+fn ignored_bits_are_not_looked_at() {
+    // Addresses have 56 bits, the highest of which is repeated. Atomics name the address as the guest has it.
+    let named =
+        |text: &str, at: u64| if text.contains("atomic") { at } else { ((at << 8) as i64 >> 8) as u64 };
+    for tag in [0, 1 << 56, 0xa5 << 56, 0xff << 56] {
+        for (text, store) in KINDS {
+            let text = format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)");
+            let space = Space::with(&text, &MemoryOptions::new().identity().ignore_high_bits(8));
+            let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+            let constant = space.memory.map(None, PAGE, Access::ReadOnly).unwrap();
+            for engine in engines() {
+                assert_eq!(space.run(&engine, 1, own | tag, own), None, "{text}: {:?}", engine.config());
+                let expected = if store { Some((named(&text, constant | tag), 0, true)) } else { None };
+                assert_eq!(
+                    space.run(&engine, 1, constant | tag, own),
+                    expected,
+                    "{text}: {:?}",
+                    engine.config()
+                );
+                for at in [0, 1 << 32, own ^ 1 << 41, own ^ 1 << 46, own + (1 << 40), own | 1 << 55] {
+                    let expected = Some((named(&text, at | tag), 0, store));
+                    let found = space.run(&engine, 1, at | tag, own);
+                    assert_eq!(found, expected, "{text} at {at:#x}: {:?}", engine.config());
+                }
+            }
+            assert!(!space.memory.is_careful());
+        }
+    }
+}
+
+/// The range begins where it is wanted, once in a process. Addresses that are chosen in it make nothing slower, others only as long as they
+/// are mapped.
+#[test]
+fn ranges_begin_where_they_are_wanted() {
+    let start = 0x31_0000_0000;
+    let options = MemoryOptions::new().identity_from(start);
+    let space = Space::with(COPY, &options);
+    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    assert!((start..start + (1 << 32)).contains(&own));
+    let (inside, outside) = (start + (1 << 38), 0x2c00_0000_0000);
+    assert_eq!(space.memory.map(Some(inside), PAGE, Access::ReadWrite).unwrap(), inside);
+    space.fill(own, 0..64);
+    for engine in engines() {
+        space.memory.write(inside, &[0; 256]).unwrap();
+        assert_eq!(space.run(&engine, 1, own, inside), None);
+        assert!(space.words(inside, 64).into_iter().eq(0..64), "{:?}", engine.config());
+        assert!(!space.memory.is_careful());
+        assert_eq!(space.run(&engine, 1, inside, outside), Some((outside, 0, true)));
+        for pages in [1, 40, 2] {
+            let is_much = pages > 16;
+            space.memory.map(Some(outside), PAGE, Access::ReadWrite).unwrap();
+            space.memory.map(Some(outside + 2 * PAGE), pages * PAGE, Access::ReadWrite).unwrap();
+            assert_eq!(space.memory.is_careful(), is_much);
+            assert_eq!(space.run(&engine, 1, inside, outside), None);
+            assert!(space.words(outside, 64).into_iter().eq(0..64), "{:?}", engine.config());
+            space.memory.unmap(outside).unwrap();
+            assert_eq!(space.memory.is_careful(), is_much);
+            space.memory.unmap(outside + 2 * PAGE).unwrap();
+            assert!(!space.memory.is_careful());
+        }
+        assert_eq!(space.run(&engine, 1, inside, outside), Some((outside, 0, true)));
+        assert_eq!(space.run(&engine, 1, outside, inside), Some((outside, 0, false)));
+    }
+    // Another space finds the addresses taken, and has others.
+    let other = Memory::with(&options).unwrap();
+    let elsewhere = other.map(None, PAGE, Access::ReadWrite).unwrap();
+    assert!(elsewhere.abs_diff(start) > 1 << 40 && !other.is_careful());
+    for bad in [0, 1 << 30, start + 4096, 1 << 47, u64::MAX << 21] {
+        assert!(Memory::with(&MemoryOptions::new().identity_from(bad)).is_err(), "{bad:#x}");
+    }
+}
+
+/// A little memory elsewhere is reached by all kinds of accesses, also where some lanes of a warp are there and some are not; what is not
+/// mapped there is a fault.
+#[test]
+fn a_little_memory_elsewhere_is_reached() {
+    for (tag, bits) in [(0, 0), (0x13 << 56, 8)] {
+        for (text, store) in KINDS {
+            let code = format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)");
+            let options = MemoryOptions::new().identity().ignore_high_bits(bits);
+            let space = Space::with(&code, &options);
+            let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+            let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
+            let constant = space.memory.map(Some(chosen + PAGE), PAGE, Access::ReadOnly).unwrap();
+            assert!(!space.memory.is_careful());
+            let named =
+                |at: u64| if text.contains("atomic") { at } else { ((at << bits) as i64 >> bits) as u64 };
+            for engine in engines() {
+                for good in [own, chosen, chosen + 512] {
+                    assert_eq!(space.run(&engine, 1, good | tag, own), None, "{text}: {:?}", engine.config());
+                }
+                let expected = if store { Some((named(constant | tag), 0, true)) } else { None };
+                assert_eq!(
+                    space.run(&engine, 1, constant | tag, own),
+                    expected,
+                    "{text}: {:?}",
+                    engine.config()
+                );
+                for at in [0, 1 << 32, chosen - PAGE, constant + PAGE, chosen ^ 1 << 46, own + PAGE] {
+                    let expected = Some((named(at | tag), 0, store));
+                    assert_eq!(
+                        space.run(&engine, 1, at | tag, own),
+                        expected,
+                        "{text}: {:?}",
+                        engine.config()
+                    );
+                }
+                if store && !text.contains("dwordx4") {
+                    let found = space.run(&engine, 1, (constant - 32) | tag, own);
+                    assert_eq!(
+                        found,
+                        Some((named(constant | tag), 8, true)),
+                        "{text}: {:?}",
+                        engine.config()
+                    );
+                }
+            }
+        }
+    }
+    // Lanes that take no part would be beyond the page, where nothing is mapped on either side.
+    for (text, _) in KINDS {
+        for (condition, before) in [("v_cmp_gt_u32", PAGE - 32), ("v_cmp_le_u32", 32_u64.wrapping_neg())] {
+            if text.starts_with("s_") || text.contains("dwordx4") {
+                continue;
+            }
+            let code = format!(
+                "{condition} vcc, 8, v1
+                s_and_saveexec_b64 s[10:11], vcc
+                {text}
+                s_waitcnt vmcnt(0) & lgkmcnt(0)
+                s_mov_b64 exec, s[10:11]"
+            );
+            let space = Space::new(&code);
+            let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
+            for engine in engines() {
+                let found = space.run(&engine, 1, chosen.wrapping_add(before), chosen);
+                assert_eq!(found, None, "{text}: {:?}", engine.config());
+            }
+        }
+    }
+    // Each lane by its number: even ones take what was handed out, odd ones what was chosen.
+    let text = "v_and_b32 v7, 1, v1
+        v_cmp_eq_u32 vcc, 1, v7
+        v_cndmask_b32 v2, v2, v4, vcc
+        v_cndmask_b32 v3, v3, v5, vcc
+        flat_load_dword v8, v[2:3]
+        s_waitcnt vmcnt(0) lgkmcnt(0)
+        v_add_u32 v8, vcc, 0x100, v8
+        flat_store_dword v[2:3], v8
+        v_mov_b32 v9, 0x1000
+        flat_atomic_add v[2:3], v9";
+    let space = Space::new(text);
+    let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
+    for engine in engines() {
+        space.fill(own, 0..128);
+        space.fill(chosen, 0..128);
+        assert_eq!(space.run(&engine, 2, own, chosen), None);
+        let with =
+            |odd: u32| (0..128).map(move |n| if n % 2 == odd { n + 0x1100 } else { n }).collect::<Vec<u32>>();
+        assert_eq!(space.words(own, 128), with(0), "{:?}", engine.config());
+        assert_eq!(space.words(chosen, 128), with(1), "{:?}", engine.config());
+    }
 }

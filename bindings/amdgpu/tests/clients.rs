@@ -121,3 +121,23 @@ fn resets_of_opengl() {
     }
     std::fs::remove_file(program).expect("removed");
 }
+
+#[test]
+fn opencl_client() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/opencl.c");
+    let program = std::env::temp_dir().join(format!("warpjit-opencl-{}", std::process::id()));
+    let compiled =
+        Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).arg("-lOpenCL").output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return skipped("a C compiler or OpenCL's headers and library");
+    }
+    for chip in ["tahiti", "bonaire", "polaris10", "vega10"] {
+        let output = on_card(chip, &program).output().expect("starts");
+        let text = text(&output);
+        if output.status.code() == Some(77) {
+            return skipped("Clover");
+        }
+        assert!(output.status.success() && text.contains("all right"), "{chip}: {text}");
+    }
+    std::fs::remove_file(program).expect("removed");
+}

@@ -69,6 +69,7 @@ const TYPES: &[(&str, &[(&str, &str)])] = &[
             ("size", "memory_options_set_size"),
             ("ignore_high_bits", "memory_options_set_ignored_high_bits"),
             ("identity", "memory_options_set_identity"),
+            ("identity_from", "- for HSA's library, whose processes share compiled code"),
             ("careful", "memory_options_set_careful"),
         ],
     ),

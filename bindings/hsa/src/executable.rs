@@ -237,8 +237,8 @@ impl Drop for Executable {
 
 /// Maps memory for a code object: always at the same address for the same contents, if that is free. Compiled code may depend on addresses,
 /// so it is found again on disk by the next process only if they are the same.
-fn place(memory: &Memory, bytes: &[u8], size: u64) -> Result<u64> {
-    /// Where code objects are, and at which multiples they begin. Nobody else has anything there.
+pub(crate) fn place(memory: &Memory, bytes: &[u8], size: u64) -> Result<u64> {
+    /// Where code objects are, and at which multiples they begin: in the range that the memory hands out, far from its start.
     const FIRST: u64 = 0x20_0000_0000;
     const UNIT: u64 = 2 << 20;
     const UNITS: u64 = 1 << 16;

@@ -3,7 +3,7 @@
 use crate::status::{Result, Status};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use warpjit_runtime::{Access, Memory};
+use warpjit_runtime::{Access, Error, Memory, MemoryOptions};
 
 /// Unit of allocations.
 pub(crate) const PAGE: u64 = 4096;
@@ -13,6 +13,15 @@ pub(crate) const TAG_BITS: u32 = 8;
 /// The device's addresses of locked memory have this bit, so that they are other numbers than the program's: HIP keeps a table of both, and
 /// cannot have one number in it twice.
 pub(crate) const TAG: u64 = 1 << 56;
+
+/// Where the memory begins that the library hands out, if the process has nothing there: below the global data share and the places of code
+/// objects ([`crate::executable`]), which are in it. So long as nothing is locked, compiled code needs no table for its accesses.
+const START: u64 = 0xe_0000_0000;
+
+/// The space of program and device.
+pub(crate) fn space() -> std::result::Result<Memory, Error> {
+    Memory::with(&MemoryOptions::new().identity_from(START).ignore_high_bits(TAG_BITS))
+}
 
 /// An address of the device as the program has it.
 pub(crate) fn without_tag(address: u64) -> u64 {
@@ -350,10 +359,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpjit_runtime::MemoryOptions;
 
     fn shared() -> Shared {
-        Shared::new(Memory::with(&MemoryOptions::new().identity()).unwrap(), 64 << 20)
+        Shared::new(space().unwrap(), 64 << 20)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::chip::Device;
 use crate::executable::Executables;
-use crate::memory::{Shared, TAG_BITS};
+use crate::memory::Shared;
 use crate::queue::Queues;
 use crate::report::Reporter;
 use crate::signal;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use warpjit_card::settings::{CHIP, Settings};
 use warpjit_card::store_code;
 use warpjit_frontend::gcn::abi::{GDS_ADDRESS, GDS_BYTES, GDS_SYNC_BYTES};
-use warpjit_runtime::{Access, Config, Engine, Error, Memory, MemoryOptions};
+use warpjit_runtime::{Access, Config, Engine, Error};
 
 /// The library's state. It is made once, and stays until the process ends.
 pub struct System {
@@ -99,8 +99,7 @@ impl System {
             None => Some(Device::usual()),
             Some(_) => Device::of(settings.chip),
         };
-        let memory = Memory::with(&MemoryOptions::new().identity().ignore_high_bits(TAG_BITS))
-            .map_err(|error| Status::from(&error))?;
+        let memory = crate::memory::space().map_err(|error| Status::from(&error))?;
         // The global data share, which keeps what it holds from dispatch to dispatch: grids whose groups wait for one another are begun by a
         // dispatch of its own. Where somebody else has something at its address, only kernels that use it cannot run.
         let bytes = u64::from(GDS_BYTES + GDS_SYNC_BYTES).next_multiple_of(crate::memory::PAGE);
@@ -136,5 +135,27 @@ impl System {
             )
         });
         made.as_ref().map_err(Clone::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each program has (the global data share, code objects, what it allocates) leaves accesses as fast as they are in other spaces.
+    /// Memory that is locked makes them slower only as long as it is.
+    #[test]
+    fn accesses_are_fast() {
+        let system = System::new(|_| None).unwrap();
+        let shared = &system.shared;
+        crate::executable::place(&shared.memory, b"a code object", 3 << 20).unwrap();
+        let own = shared.allocate(crate::memory::Pool::Device, 1 << 20).unwrap();
+        assert!(!shared.memory.is_careful());
+        let others = vec![1_u8; 1 << 18];
+        shared.lock(others.as_ptr().addr() as u64, 1 << 18).unwrap();
+        assert!(shared.memory.is_careful());
+        shared.unlock(others.as_ptr().addr() as u64).unwrap();
+        assert!(!shared.memory.is_careful());
+        shared.free(own).unwrap();
     }
 }

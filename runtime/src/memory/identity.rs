@@ -1,8 +1,9 @@
 //! Adds mappings to an *identity* memory, in which a guest address is the host's address of the same byte.
 //!
 //! If the embedder names no address, one is taken from a range that the memory has reserved ([`Own`]); compiled code finds that range as
-//! it finds the window of other memories ([`super::rebase`]). If the embedder names an address outside of that range, compiled code
-//! checks every access from then on. Pages that are unmapped while a launch runs are kept until no launch uses the memory.
+//! it finds the window of other memories ([`super::rebase`]). If the embedder names an address outside of that range, a little memory is
+//! reached by calls of the runtime; with more of it, compiled code checks every access as long as it is there. Pages that are unmapped
+//! while a launch runs are kept until no launch uses the memory.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
@@ -11,7 +12,12 @@ use super::{Access, WINDOW_BYTES, anywhere, rebase};
 use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use warpjit_backend::Context;
+
+/// So many bytes of buffers outside of the range make no space careful: code asks the runtime for each access there, and has fast accesses
+/// to the range. HIP's runtime registers one page of its own in each program.
+pub(super) const LITTLE_ELSEWHERE: u64 = 1 << 16;
 
 /// The range that a space of the host's own addresses hands out.
 #[derive(Debug)]
@@ -22,9 +28,9 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Reserves it; `None` if the host has no room.
-    pub fn new() -> Option<Own> {
-        let reservation = Reservation::new().ok()?;
+    /// Reserves it, from `start` on if that is free; `None` if the host has no room.
+    pub fn new(start: Option<u64>) -> Option<Own> {
+        let reservation = start.map_or_else(Reservation::new, Reservation::from_start).ok()?;
         let start = reservation.base().expose_provenance() as u64;
         Some(Own { reservation, bank: rebase::bank_of(start) })
     }
@@ -46,7 +52,7 @@ impl Own {
     }
 
     /// Whether all of them are.
-    fn holds(&self, at: u64, end: u64) -> bool {
+    pub fn holds(&self, at: u64, end: u64) -> bool {
         self.range().start <= at && end <= self.range().end
     }
 
@@ -54,7 +60,6 @@ impl Own {
     pub fn show(&self, context: &mut Context) {
         context.global_base = self.reservation.base();
         context.window_high = !(self.reservation.bytes() - 1);
-        context.global_high = context.window_high;
         context.near_guards = self.reservation.has_near_guards().into();
         context.rebase = self.range().start;
         context.const_banks[usize::from(BANK)] = self.bank.as_ptr();
@@ -126,13 +131,29 @@ impl Edit<'_> {
             None => {
                 let map = |at| what.elsewhere(at, whole, access.rights());
                 let at = self.take_addresses(address, whole, map)?;
-                self.become_careful();
+                self.count_elsewhere(whole, true);
                 at
             }
         };
         self.set_pages(at, at + whole, access.flags());
         self.state.buffers.insert(at, Buffer { bytes, access, kind });
         Ok(at)
+    }
+
+    /// There are so many more bytes of buffers outside of the range, or so many less.
+    pub fn count_elsewhere(&mut self, bytes: u64, more: bool) {
+        let count = &self.memory.0.elsewhere;
+        if more {
+            count.fetch_add(bytes, Ordering::SeqCst);
+        } else {
+            count.fetch_sub(bytes, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether a buffer was counted by [`Edit::count_elsewhere`].
+    pub fn is_elsewhere(&self, at: u64, end: u64, kind: Kind) -> bool {
+        let is_own = self.memory.0.own.as_ref().is_some_and(|own| own.holds(at, end));
+        self.memory.0.form.is_identity && kind != Kind::Special && !is_own
     }
 
     /// Takes addresses of the range: those that are wanted, or free ones. `None`: they are, or have to be, elsewhere.

@@ -55,13 +55,13 @@ pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
 use crate::fork::Mutex;
 use crate::{Error, MemoryError};
 use edit::{Edit, State};
-use identity::Own;
+use identity::{LITTLE_ELSEWHERE, Own};
 use options::Form;
 use ranges::Ranged;
 use reservation::{Reservation, Rights};
 use space::Space;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes that one entry of the page table stands for.
 pub const PAGE_BYTES: u64 = 4096;
@@ -148,7 +148,10 @@ struct Shared {
     coarse: AtomicBool,
     /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
     careful: AtomicBool,
-    /// In a space whose addresses are the host's: the range that it hands out.
+    /// In a space whose addresses are the host's: bytes of buffers that are elsewhere than in the range that it hands out. Where there are
+    /// some, code translates addresses; where there are many, it looks each page up.
+    elsewhere: AtomicU64,
+    /// There: the range that it hands out.
     own: Option<Own>,
 }
 
@@ -218,10 +221,10 @@ impl Memory {
     fn with_window(window: Reservation, form: Form) -> Result<Self, Error> {
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
         let flags = if form.is_embedders { PAGE_READ | PAGE_WRITE } else { 0 };
-        let own = if form.is_identity { Own::new() } else { None };
+        let own = if form.is_identity { Own::new(form.own_start) } else { None };
         let mut state = State::new(host_page);
         state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
-        let is_apart = form.is_identity && (own.is_none() || form.ignored_bits > 0);
+        let is_apart = form.is_identity && own.is_none();
         // There may be memory of others outside what such a space hands out.
         let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
         Ok(Memory(Arc::new(Shared {
@@ -231,6 +234,7 @@ impl Memory {
             state: Mutex::new(state),
             coarse: AtomicBool::new(false),
             careful: AtomicBool::new(form.careful || form.is_small || is_apart),
+            elsewhere: AtomicU64::new(0),
             own,
         })))
     }
@@ -278,11 +282,11 @@ impl Memory {
     }
 
     /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory, small spaces, identity with memory that the embedder has
-    /// chosen ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space becomes careful goes
-    /// on as it is: for it, special pages are not mapped.
+    /// help: devices, pagers, write watches, private host memory, small spaces, and as long as there is more than a little memory that
+    /// the embedder has chosen in a space of identity ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space
+    /// becomes careful goes on as it is: for it, special pages and memory that was chosen since are not mapped.
     pub fn is_careful(&self) -> bool {
-        self.0.careful.load(Ordering::Relaxed)
+        self.0.careful.load(Ordering::Relaxed) || self.0.elsewhere.load(Ordering::Relaxed) > LITTLE_ELSEWHERE
     }
 
     /// Whether compiled code must check the page table.
@@ -392,9 +396,11 @@ impl Memory {
     pub(crate) fn needs_translation(&self) -> bool {
         // It may be replaced meanwhile.
         let _used = self.use_it();
+        if self.0.form.is_identity {
+            return self.is_careful() || self.0.elsewhere.load(Ordering::Relaxed) > 0;
+        }
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
-            || self.0.form.is_identity
             || self.is_careful()
             || self.ignored_bits() > 0
     }
@@ -410,12 +416,14 @@ impl Memory {
     }
 
     /// Lets code find what a space of the host's own addresses hands out, relative to where that begins ([`rebase`]).
-    pub(crate) fn rebase(&self, context: &mut warpjit_backend::Context) {
+    /// `translates`: code asks for what is elsewhere.
+    pub(crate) fn rebase(&self, context: &mut warpjit_backend::Context, translates: bool) {
         // Without a range, every address is beyond the address space.
-        (context.window_high, context.global_high) = (u64::MAX, u64::MAX);
+        context.window_high = u64::MAX;
         if let Some(own) = &self.0.own {
             own.show(context);
         }
+        context.global_high = if translates { 0 } else { context.window_high };
     }
 
     /// The guest address of what is so far from [`Memory::base`] on the host, if it is in neither window. The caller uses the space.

@@ -20,6 +20,7 @@ pub struct MemoryOptions {
     size: Option<u64>,
     ignored_bits: u32,
     identity: bool,
+    own_start: Option<u64>,
     careful: bool,
 }
 
@@ -34,6 +35,8 @@ pub(super) struct Form {
     pub is_small: bool,
     /// Guest addresses are host addresses.
     pub is_identity: bool,
+    /// There: where the range that the space hands out shall begin.
+    pub own_start: Option<u64>,
     /// Code shall look up pages although nothing needs it yet.
     pub careful: bool,
     /// The embedder maps the memory.
@@ -91,11 +94,21 @@ impl MemoryOptions {
     /// there. For guests with 64-bit addresses.
     ///
     /// What is mapped without an address comes from a range of about a terabyte that the space reserves, and is as fast as in
-    /// other spaces. Memory elsewhere (host memory, explicit addresses, the segments of a program that was not loaded by
-    /// [`crate::Program::load_at`]), and ignored bits, make the space careful ([`super::Memory::is_careful`]).
+    /// other spaces. As long as there is memory elsewhere (host memory, explicit addresses, the segments of a program that was
+    /// not loaded by [`crate::Program::load_at`]), the space is careful ([`super::Memory::is_careful`]).
     #[must_use]
     pub fn identity(mut self) -> Self {
         self.identity = true;
+        self
+    }
+
+    /// The same, and the range that the space reserves begins at this address if the host has that much free there; else anywhere.
+    /// Who chooses addresses in the range keeps the space fast, and has the same addresses in each process.
+    ///
+    /// `start` is a multiple of 2 MiB from 20 GiB on.
+    #[must_use]
+    pub fn identity_from(mut self, start: u64) -> Self {
+        (self.identity, self.own_start) = (true, Some(start));
         self
     }
 
@@ -118,7 +131,11 @@ impl MemoryOptions {
             if self.size.is_some() || self.address_bits.is_some() {
                 return Err(bad("identity has the host's addresses, and no size of its own"));
             }
-            return Ok((Reservation::identity(), Form { is_identity: true, ..form }));
+            let own_start = self.own_start;
+            if own_start.is_some_and(|start| !Reservation::may_begin_at(start)) {
+                return Err(bad("the range of identity begins at a multiple of 2 MiB from 20 GiB on"));
+            }
+            return Ok((Reservation::identity(), Form { is_identity: true, own_start, ..form }));
         }
         if let Some(bytes) = self.size {
             if self.address_bits.is_some() {

@@ -29,7 +29,8 @@ fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
 }
 
 /// Rewrites all accesses of a function; `false`, with the function as it was, if it has some of another kind: then the interpreter runs it.
-pub fn run(func: &mut Function) -> bool {
+/// `ignored`: so many of the highest bits of 64-bit addresses repeat the bit below them, whatever the guest has there.
+pub fn run(func: &mut Function, ignored: u32) -> bool {
     let known = |inst: Inst| {
         let data = func.inst(inst);
         global_access(func, inst).is_none()
@@ -46,7 +47,7 @@ pub fn run(func: &mut Function) -> bool {
                 let pc = func.inst(inst).pc;
                 let mut at = At { func, block, pc };
                 let start = *start.get_or_insert_with(|| at.start());
-                at.rebase(inst, mem, start);
+                at.rebase(inst, mem, start, ignored);
             }
             func.block_mut(block).insts.push(inst);
         }
@@ -84,7 +85,7 @@ impl At<'_> {
     }
 
     /// Makes the address of an access relative.
-    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value) {
+    fn rebase(&mut self, inst: Inst, mut mem: MemAccess, start: Value, ignored: u32) {
         let mut address = self.func.inst(inst).args[0];
         let ty = self.func.ty(address);
         let wide = Type { scalar: Scalar::I64, uniform: ty.uniform };
@@ -95,6 +96,17 @@ impl At<'_> {
             let sum = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
             address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
             mem.offset = 0;
+        } else if ignored > 0 && !matches!(self.func.inst(inst).op, Opcode::Atomic) {
+            // The bits of the sum are ignored, as others see it. (Atomics elsewhere are the runtime's, which takes the guest's address.)
+            let number = Type { scalar: Scalar::I64, uniform: true };
+            if mem.offset != 0 {
+                let offset = self.make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
+                address = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
+                mem.offset = 0;
+            }
+            let by = self.make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
+            let up = self.make(Opcode::Ishl, &[address, by], Imm::None, wide);
+            address = self.make(Opcode::Sshr, &[up, by], Imm::None, wide);
         }
         let place = self.make(Opcode::Isub, &[address, start], Imm::None, wide);
         let data = self.func.inst_mut(inst);

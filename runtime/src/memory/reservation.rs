@@ -133,6 +133,36 @@ impl Reservation {
         others.fold(first, |made, &(size, guard)| made.or_else(|_| Self::of_size(size, guard)))
     }
 
+    /// Whether a range may begin there, with its guard before it.
+    pub fn may_begin_at(start: u64) -> bool {
+        let allowed = 20 << 30..IDENTITY_BYTES - 2 * WINDOW_BYTES;
+        start.is_multiple_of(HUGE_BYTES as u64) && allowed.contains(&start)
+    }
+
+    /// Reserves addresses from `start` on, if they are free; else anywhere. See [`Self::may_begin_at`].
+    pub fn from_start(start: u64) -> Result<Self, Error> {
+        let from = std::ptr::without_provenance_mut::<c_void>(start as usize - FAR_BYTES);
+        let length = WINDOW_BYTES as usize + 2 * FAR_BYTES;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        #[cfg(target_os = "linux")]
+        let flags = flags | MapFlags::FIXED_NOREPLACE;
+        // SAFETY: a new anonymous mapping that replaces nothing.
+        let made = unsafe { mmap_anonymous(from, length, ProtFlags::empty(), flags) };
+        match made {
+            Ok(found) if found == from => {
+                let found = found.cast::<u8>();
+                let base = found.wrapping_add(FAR_BYTES);
+                Ok(Reservation { start: Some(found), base, space: WINDOW_BYTES, guard: FAR_BYTES, length })
+            }
+            Ok(elsewhere) => {
+                // SAFETY: it was mapped just now (other systems, and Linux before 4.17, take the address as a wish), and nobody knows of it.
+                let _ = unsafe { munmap(elsewhere, length) };
+                Self::new()
+            }
+            Err(_) => Self::new(),
+        }
+    }
+
     /// Reserves as many addresses as another one has, with the same guards.
     pub fn like(other: &Reservation) -> Result<Self, Error> {
         Self::of_size(other.space, other.guard)

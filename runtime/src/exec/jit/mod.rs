@@ -437,13 +437,17 @@ impl Jit {
         if !self.variant.windows.is_none_or(|kinds| window_access::run(&mut region.mask, &kinds)) {
             return false;
         }
-        if self.variant.rebase {
-            return rebase::run(&mut region.mask);
+        let Variant { rebase, ignored_bits, .. } = self.variant;
+        if rebase && !rebase::run(&mut region.mask, ignored_bits) {
+            return false;
         }
         if self.variant.translate {
-            let narrow = self.variant.checked_memory;
-            let how = Translation { narrow, ignored: self.variant.ignored_bits };
-            translate::run_with(&mut region.mask, how);
+            // Addresses that were made relative have no bits left that are ignored.
+            let ignored = if rebase { 0 } else { ignored_bits };
+            translate::run_with(
+                &mut region.mask,
+                Translation { narrow: self.variant.checked_memory, ignored },
+            );
         }
         true
     }

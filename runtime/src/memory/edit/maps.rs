@@ -124,7 +124,7 @@ impl Edit<'_> {
             }
             self.outside_own(own, bytes)?;
             let own = self.whole_pages(Some(own), bytes)?;
-            self.become_careful();
+            self.count_elsewhere(bytes, true);
             self.set_pages(own, own + bytes, access.flags());
             self.state.buffers.insert(own, Buffer { bytes, access, kind: Kind::Registered });
             return Ok(own);

@@ -75,6 +75,9 @@ impl Edit<'_> {
             self.state.left.push((first, last - first));
         }
         self.forget_buffer(address, first, last);
+        if self.is_elsewhere(first, last, buffer.kind) {
+            self.count_elsewhere(last - first, false);
+        }
         Ok(())
     }
 

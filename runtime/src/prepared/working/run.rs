@@ -90,7 +90,8 @@ impl Working {
         let Template { engine, memory, launch, .. } = &*template;
         engine.look_at_handlers(start)?;
         let mut checked = engine.config().checked_memory || memory.needs_checks();
-        let mut translates = memory.needs_translation();
+        // What its own segments needed last time, they will need again.
+        let mut translates = memory.needs_translation() || self.made_for.1;
         let held = loop {
             let section = Section::enter();
             if (checked, translates) != self.made_for {

@@ -204,7 +204,7 @@ impl<'a> Stepper<'a> {
         }
         context.rebase = 0;
         if tiers.rebases {
-            memory.rebase(&mut context);
+            memory.rebase(&mut context, tiers.translates);
         }
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
