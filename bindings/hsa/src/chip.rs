@@ -32,9 +32,44 @@ pub struct Device {
     pub cache: u32,
 }
 
-/// All of them, by the names of cards.
-const DEVICES: [(&str, &str); 4] =
-    [("fiji", "gfx803"), ("polaris10", "gfx803"), ("vega10", "gfx900"), ("vega20", "gfx906")];
+/// What devices with one processor have in common.
+struct Processor {
+    name: &'static str,
+    isa: &'static str,
+    machine: u32,
+    version: [u32; 3],
+    sramecc: Option<bool>,
+}
+
+const GFX803: Processor = Processor {
+    name: "gfx803",
+    isa: "amdgcn-amd-amdhsa--gfx803",
+    machine: 0x2a,
+    version: [8, 0, 3],
+    sramecc: None,
+};
+const GFX900: Processor = Processor {
+    name: "gfx900",
+    isa: "amdgcn-amd-amdhsa--gfx900:xnack-",
+    machine: 0x2c,
+    version: [9, 0, 0],
+    sramecc: None,
+};
+const GFX906: Processor = Processor {
+    name: "gfx906",
+    isa: "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-",
+    machine: 0x2f,
+    version: [9, 0, 6],
+    sramecc: Some(false),
+};
+
+/// All devices: the card's name, the processor, what it is sold as; MHz of processor and memory, and bits of the memory's bus.
+const DEVICES: [(&str, Processor, &str, [u32; 3]); 4] = [
+    ("fiji", GFX803, "Radeon R9 Fury", [1050, 500, 4096]),
+    ("polaris10", GFX803, "Radeon RX 480", [1266, 2000, 256]),
+    ("vega10", GFX900, "Radeon RX Vega 64", [1630, 945, 2048]),
+    ("vega20", GFX906, "Radeon VII", [1801, 1000, 4096]),
+];
 
 impl Device {
     /// The device that is pretended if nothing is said: vega10.
@@ -44,51 +79,22 @@ impl Device {
 
     /// The device with a card's chip. `None`: HIP does not know the chip.
     pub fn of(card: &'static Card) -> Option<Device> {
-        let (_, processor) = DEVICES.iter().find(|(name, _)| *name == card.name)?;
+        let (_, processor, product, clocks) = DEVICES.iter().find(|(name, ..)| *name == card.name)?;
+        let &Processor { name, isa, machine, version, sramecc } = processor;
+        let &[clock, memory_clock, memory_width] = clocks;
         let gfx9 = card.generation == 9;
         Some(Device {
             card,
-            processor,
-            isa: match *processor {
-                "gfx803" => "amdgcn-amd-amdhsa--gfx803",
-                "gfx900" => "amdgcn-amd-amdhsa--gfx900:xnack-",
-                _ => "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-",
-            },
-            machine: match *processor {
-                "gfx803" => 0x2a,
-                "gfx900" => 0x2c,
-                _ => 0x2f,
-            },
-            version: match *processor {
-                "gfx803" => [8, 0, 3],
-                "gfx900" => [9, 0, 0],
-                _ => [9, 0, 6],
-            },
-            sramecc: (*processor == "gfx906").then_some(false),
+            processor: name,
+            isa,
+            machine,
+            version,
+            sramecc,
             has_xnack: gfx9,
-            product: match card.name {
-                "fiji" => "Radeon R9 Fury",
-                "polaris10" => "Radeon RX 480",
-                "vega10" => "Radeon RX Vega 64",
-                _ => "Radeon VII",
-            },
-            clock: match card.name {
-                "fiji" => 1050,
-                "polaris10" => 1266,
-                "vega10" => 1630,
-                _ => 1801,
-            },
-            memory_clock: match card.name {
-                "fiji" => 500,
-                "polaris10" => 2000,
-                "vega10" => 945,
-                _ => 1000,
-            },
-            memory_width: match card.name {
-                "polaris10" => 256,
-                "vega10" => 2048,
-                _ => 4096,
-            },
+            product,
+            clock,
+            memory_clock,
+            memory_width,
             cache: if gfx9 { 4 << 20 } else { 2 << 20 },
         })
     }
