@@ -187,7 +187,7 @@ pub struct Options {
     /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
     /// fails.
     pub most_stack_bytes: u32,
-    /// All lanes of the warp enter, whenever the code is called: [`crate::Context::active`] is not read. Not with `may_wait`.
+    /// All lanes of the warp enter, whenever the code is called: [`crate::Context::active`] has them. Not with `may_wait`.
     pub all_enter: bool,
     /// The region may wait for others. After each chunk, its code checks whether another call has taken over the
     /// remaining chunks ([`crate::Context::split`]).

@@ -35,7 +35,7 @@ kinds! {
             reason: String,
         },
         /// The number of groups is no power of two, or does not divide the warp.
-        #[error("chunks of {groups} groups do not fit warps of {lanes} lanes")]
+        #[error("chunks of {groups} groups of four lanes do not fit warps of {lanes} lanes")]
         Groups {
             /// Groups of four lanes.
             groups: u8,

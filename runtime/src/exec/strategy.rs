@@ -196,6 +196,10 @@ impl Choice {
         self.left.store(left.saturating_sub(blocks), Ordering::Relaxed);
         if left <= blocks {
             let mut state = self.state.lock();
+            // Another thread may have begun, or given up the last strategy, meanwhile.
+            if self.is_measuring() || self.left.load(Ordering::Relaxed) == u64::MAX {
+                return;
+            }
             state.samples = Default::default();
             self.now.store(MEASURE, Ordering::Relaxed);
         }
@@ -220,7 +224,7 @@ impl Choice {
             sample.add(blocks, time);
             let hopeless = strategy != Strategy::Vectors
                 && sample.time > LONG_BLOCK / 4
-                && !sample.takes_less(vectors, 100 * HOPELESS);
+                && !Sample { blocks: sample.blocks.max(1), ..*sample }.takes_less(vectors, 100 * HOPELESS);
             let settled = &mut state.settled[strategy as usize];
             if strategy.first_measurement() > 0 && *settled < SETTLING && !hopeless {
                 *settled += time;
@@ -396,6 +400,18 @@ mod tests {
         again(&choice, 4);
         choice.took(Strategy::Warps, 5, 2 * MILLI);
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, false));
+    }
+
+    #[test]
+    fn a_long_block_is_not_hopeless_before_it_takes_too_long() {
+        let choice = measuring();
+        choice.took(Strategy::Vectors, 1, 40 * MILLI);
+        for _ in 0..2 {
+            choice.took(Strategy::Lanes, 0, 6 * MILLI);
+            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, true));
+        }
+        choice.took(Strategy::Lanes, 1, 9 * MILLI);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, false));
     }
 
     #[test]

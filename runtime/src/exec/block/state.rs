@@ -11,7 +11,6 @@ use crate::exec::memory::View;
 use crate::exec::setup::Plan;
 use crate::exec::tiers::{Patience, Step, Stepper, Tiers};
 use warpjit_ir::interp::WarpState;
-use warpjit_ir::regions::wave::is_wave;
 use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Type};
 
 /// What of a kernel is the same in all tiers: the kernel as it was lifted.
@@ -221,13 +220,8 @@ impl RunningBlock {
         if state.barriers.len() > most || !state.barriers.iter().all(|barrier| barrier.is_sound(warps)) {
             return Err("a barrier cannot be in such a state");
         }
-        // Code for a wave does not look which lanes are active.
-        let all_stay = plan.full_warps && is_wave(tiers.function());
         for warp in &state.warps {
             warp.state.check(portable.blocks, lanes_below(plan.lanes))?;
-            if all_stay && !warp.state.ended && warp.state.active != lanes_below(plan.lanes) {
-                return Err("a wave that runs lacks lanes");
-            }
             if warp.waits.is_some() && warp.state.ended {
                 return Err("a warp that has ended waits");
             }

@@ -414,13 +414,25 @@ impl Jit {
         Ok(Some((region, options)))
     }
 
+    /// Whether code takes it as known that all lanes enter: lanes of a wave never part.
+    fn all_enter(&self) -> bool {
+        self.facts.full_warps && self.kernel.is_wave()
+    }
+
+    /// Whether code must not run a warp, because it takes lanes as active that are not: a wave of which some lanes have ended. That takes
+    /// another thread, which stores what a scalar load of the wave reads while its chunks run, so that they go different paths.
+    #[inline]
+    pub fn lacks_lanes(&self, warp: &Warp) -> bool {
+        warp.active.count_ones() < self.kernel.func.lanes && self.all_enter()
+    }
+
     /// How a region is compiled with chunks of that many groups of four lanes, if nothing is assumed.
     fn options_of(&self, region: &Region, groups: u8) -> Options {
         let mut options = Options::new(self.target.clone());
         options.chunk_groups = groups;
         options.may_wait = region.may_wait;
         // Calls of regions that wait are split by lanes.
-        options.all_enter = self.facts.full_warps && self.kernel.is_wave() && !region.may_wait;
+        options.all_enter = self.all_enter() && !region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Scheduler;
+use crate::CancelToken;
 use crate::exec::block::RunningBlock;
 use crate::exec::samples::thread_time;
 use crate::exec::strategy::Strategy;
@@ -27,6 +28,10 @@ impl<'a> Scheduler<'a> {
             let strategy = self.tiers.choice().strategy();
             if strategy == Strategy::Vectors || self.other(strategy).is_some() {
                 return strategy;
+            }
+            // Then making its code may have been cancelled, too. That says nothing of other launches.
+            if self.cancel.is_some_and(CancelToken::is_cancelled) {
+                return Strategy::Vectors;
             }
             self.tiers.choice().give_up(strategy);
         }

@@ -145,6 +145,10 @@ impl Working {
             if other.is_some() {
                 return strategy;
             }
+            // As in `Scheduler::strategy`.
+            if self.template.launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+                return Strategy::Vectors;
+            }
             tiers.choice().give_up(strategy);
         }
     }

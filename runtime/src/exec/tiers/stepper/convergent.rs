@@ -44,7 +44,9 @@ impl Stepper<'_> {
             // Such a region needs a stack for each warp.
             return None;
         }
-        let fits = |place: usize| entry.versions[place].fits_all(warps.clone(), known);
+        let jit = self.tiers.jit.as_ref()?;
+        let lack_lanes = warps.clone().any(|warp| jit.lacks_lanes(warp));
+        let fits = |place: usize| !lack_lanes && entry.versions[place].fits_all(warps.clone(), known);
         let found = (!entry.versions.is_empty() && fits(entry.last))
             .then_some(entry.last)
             .or_else(|| (0..entry.versions.len()).find(|&place| fits(place)));

@@ -414,7 +414,7 @@ impl<'a> Stepper<'a> {
     /// Chooses the version of the region at the warp's block to run, if any.
     #[inline]
     fn choose(&mut self, warp: &Warp, hint: &mut Hint) -> Option<usize> {
-        let jit = self.tiers.jit.as_ref()?;
+        let jit = self.tiers.jit.as_ref().filter(|jit| !jit.lacks_lanes(warp))?;
         let first = !std::mem::replace(&mut hint.has_run, true);
         let entry = &mut self.entries[warp.block.index()];
         if entry.never {

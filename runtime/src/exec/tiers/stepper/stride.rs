@@ -154,7 +154,8 @@ impl Stepper<'_> {
     pub(super) fn ready_at(&self, at: Block, warp: &Warp) -> Option<usize> {
         let entry = &self.entries[at.index()];
         let code = entry.versions.get(entry.last)?;
-        let may = !entry.never && code.waits() == 0 && !self.surely_waits(at);
+        let lacks_lanes = self.tiers.jit.as_ref().is_some_and(|jit| jit.lacks_lanes(warp));
+        let may = !entry.never && code.waits() == 0 && !self.surely_waits(at) && !lacks_lanes;
         (may && code.fits(warp)).then_some(entry.last)
     }
 }
