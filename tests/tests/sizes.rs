@@ -343,8 +343,8 @@ fn run(sample: &Sample, tier: Tier) -> Taken {
 fn loading() {
     // All kernels of a cubin with their functions are as many copies of these.
     let few = |shape: &Shape| shape.name != "functions";
-    check(500, |_| true, &[("load", load), ("check", check_image), ("make ready", make_ready)]);
-    check(500, |shape| shape.unit == Unit::Entries && few(shape), &[("load all", load_all)]);
+    check(1000, |_| true, &[("load", load), ("check", check_image), ("make ready", make_ready)]);
+    check(1000, |shape| shape.unit == Unit::Entries && few(shape), &[("load all", load_all)]);
 }
 
 #[test]
