@@ -616,3 +616,22 @@ fn a_little_memory_elsewhere_is_reached() {
         assert_eq!(space.words(chosen, 128), with(1), "{:?}", engine.config());
     }
 }
+
+#[test]
+fn what_cannot_be_mapped_is_told_as_in_other_spaces() {
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    let errors = [MemoryOptions::new(), MemoryOptions::new().identity()].map(|options| {
+        let memory = Memory::with(&options).unwrap();
+        let from_file = |offset, bytes| {
+            let sharing = warpjit_runtime::FileSharing::Private;
+            memory
+                .map_file(None, std::os::fd::AsFd::as_fd(&file), offset, bytes, Access::ReadOnly, sharing)
+                .unwrap_err()
+        };
+        let shared = |bytes| memory.map_shared(None, bytes, Access::ReadWrite).unwrap_err();
+        [shared(0), shared(1), from_file(1, PAGE), from_file(0, 0), from_file(0, 7)]
+            .map(|error| error.to_string())
+    });
+    assert_eq!(errors[0], errors[1]);
+    assert!(errors[0].iter().all(|text| !text.contains("os error")), "{:?}", errors[0]);
+}

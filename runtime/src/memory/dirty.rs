@@ -193,7 +193,8 @@ fn make_clean(place: *mut u8, bytes: usize) -> bool {
 
 impl Memory {
     /// The pages of a range that have been written since the last call for them, as ranges of addresses in order. The first
-    /// call gives all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
+    /// call gives all that are mapped and that guests may store to: pages that they may only read never count, though
+    /// [`Memory::write`] may store to them. From then on each first store to a page costs a signal (a few microseconds).
     ///
     /// Stores by guests in all tiers, by texture units, by the host through [`Memory::write`], and by the embedder's code through a pointer
     /// into the space are seen. Not seen are stores through another mapping of the same bytes (an alias, the file, the embedder's own

@@ -86,11 +86,15 @@ impl Edit<'_> {
         access: Access,
         backing: &Backing<'_>,
     ) -> Result<u64, Error> {
-        if self.memory.0.form.is_identity {
-            return self.map_backing_identity(address, bytes, access, backing);
-        }
         if let Backing::File { offset, .. } = *backing {
             self.aligned("offset in a file", &[offset])?;
+        }
+        if self.memory.0.form.is_identity {
+            if bytes == 0 {
+                return Err(MemoryError::Empty.into());
+            }
+            self.aligned("address and size of a mapping", &[address.unwrap_or(0), bytes])?;
+            return self.map_backing_identity(address, bytes, access, backing);
         }
         if self.state.coarse {
             return Err(MemoryError::TooManyMappings.into());
