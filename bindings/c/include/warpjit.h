@@ -1343,7 +1343,8 @@ warpjit_status warpjit_memory_map_file(const struct warpjit_memory *memory,
  * Maps host memory: guest and host see the same bytes at once. 'pointer', address and size are multiples of the host's page size.
  *
  * Shared mappings of the process (of a file, of a memfd, MAP_SHARED | MAP_ANONYMOUS) are as fast as other memory. Anything else makes the
- * space careful (warpjit_memory_is_careful). In a space of warpjit_memory_options_set_identity the address is the pointer.
+ * space careful (warpjit_memory_is_careful). In a space of warpjit_memory_options_set_identity the address is the pointer, and more than
+ * 64 KiB of host memory, of either kind, make it careful as long as they are mapped.
  *
  * Until it is unmapped, and launches that ran then have ended, the memory stays mapped for reading, and for writing if 'access' says so;
  * while guests run, others access it by atomics or volatile accesses. If it vanishes all the same, accesses of guests are faults, as long
@@ -1392,7 +1393,8 @@ warpjit_status warpjit_memory_buffers(const struct warpjit_memory *memory,
 
 /**
  * Calls a function for each run of pages of the range from 'start' to 'end' that have been written since the last call for them, in order
- * of address. The first call tells all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
+ * of address. The first call tells all that are mapped and that guests may store to: pages that they may only read never count, though
+ * warpjit_memory_write may store to them. From then on each first store to a page costs a signal (a few microseconds).
  *
  * Stores by guests, by texture units, by warpjit_memory_write and by the caller's code through a pointer into the space are seen. Stores
  * through another mapping of the same bytes (an alias, the file, the caller's own pointer) are not. System calls do not store to a page
@@ -1417,8 +1419,9 @@ warpjit_status warpjit_memory_mark_dirty(const struct warpjit_memory *memory,
 
 /**
  * Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host
- * memory, small spaces, identity with memory at addresses of the caller), and where there are very many mappings. Such code is slower. A launch that is running when a space
- * becomes careful goes on as it is: for it, special pages are not mapped.
+ * memory, small spaces; with identity more than 64 KiB of host memory or at addresses of the caller outside of the space's range), and
+ * where there are very many mappings. Such code is slower. A launch that is running when a space becomes careful goes on as it is: for it,
+ * special pages are not mapped.
  */
 warpjit_status warpjit_memory_is_careful(const struct warpjit_memory *memory,
                                          bool *is_careful);
