@@ -203,9 +203,6 @@ impl Folder<'_> {
             return self.lane_bit(data);
         }
         let result = data.result?;
-        if data.op == Opcode::LaneBit {
-            return self.compare(data);
-        }
         let computes = data.op.is_pure() && !data.op.differs_by_lane() || data.op == Opcode::Any;
         if !computes || data.op == Opcode::Const {
             return None;
