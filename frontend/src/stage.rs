@@ -9,6 +9,8 @@
 //! The interface is known when the program is loaded, as a pipeline's state is known when a driver compiles. What is not asked for is not
 //! computed.
 
+use std::ops::Range;
+
 use crate::isa::Stage;
 
 /// Inputs and outputs of a program of a graphics stage.
@@ -219,4 +221,8 @@ pub struct StageLayout {
     pub missing: Vec<u32>,
     /// Tessellation control: patches of a warp.
     pub patches_per_warp: u32,
+    /// Byte ranges of local memory whose words each lane writes before it or the runtime reads them. They need not begin as zeros.
+    pub scratch: Vec<Range<u32>>,
+    /// How many warps of the chip run as one warp of the code; 0 and 1 mean the same. Faults name the chip's warp and lane.
+    pub joined: u32,
 }

@@ -151,6 +151,10 @@ impl DeviceMemory {
 }
 
 impl DeviceAccess for DeviceMemory {
+    fn lanes(&self) -> u32 {
+        64
+    }
+
     fn local(&self, lane: u32, address: u32) -> u32 {
         self.local.get(&(lane, address)).copied().unwrap_or(0)
     }

@@ -247,7 +247,7 @@ impl Engine {
             return Err(LaunchError::StageSaved.into());
         }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
-        let lanes = stage.lanes;
+        let lanes = stage.guest_lanes();
         let report = self.run_any(task, Some((batch, canvas.as_mut())))?;
         if let (Some(canvas), true) = (canvas, report.is_some()) {
             canvas.paint(batch, lanes);
@@ -320,7 +320,9 @@ impl Engine {
         if unlimited {
             plan.max_steps = 0;
         }
-        if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
+        let joined = plan.stage.as_ref().is_some_and(|stage| stage.joined() > 1 && stage.guest_warps() > 1);
+        let blocks = plan.blocks.end - plan.blocks.start;
+        if launch.capture_registers && (blocks != 1 || plan.warps != 1 || joined) {
             return Err(LaunchError::CapturedWarps.into());
         }
         if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {

@@ -34,12 +34,16 @@ pub(crate) fn describe(program: &Program, plan: &Plan, block: u64, found: &Block
             (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
             (address, _) => address,
         };
+    // Where one warp stands for several of the chip's, each of which is a block, they are told apart.
+    let guest_lanes = plan.stage.as_ref().map_or(plan.lanes, |stage| stage.guest_lanes()).max(1);
+    let block = plan.coordinates(block);
+    let first = block[0] * (plan.lanes / guest_lanes) + found.lane / guest_lanes;
     Fault {
         kind,
         pc: program.address_of(found.pc),
-        block: plan.coordinates(block),
+        block: [first, block[1], block[2]],
         warp: found.warp,
-        lane: found.lane,
+        lane: found.lane % guest_lanes,
         address: fault.and_then(address_of),
         space: fault.and_then(|fault| fault.space).map(|space| space.name().to_owned()),
         store: fault.is_some_and(|fault| fault.store),
@@ -83,7 +87,8 @@ pub(crate) fn registers(
 ) -> BTreeMap<String, Vec<u64>> {
     let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
-    let lanes = if plan.full_warps { plan.lanes } else { plan.threads };
+    let threads = plan.stage.as_ref().map_or(plan.threads, |stage| stage.guest_lanes());
+    let lanes = if plan.full_warps { plan.lanes } else { threads };
     for alias in &program.image().aliases {
         let value = alias_value(alias, plan.lanes, |slot, lane| {
             let scalar = tiers.function().slots.get(slot.index()).map(|data| data.ty.scalar);

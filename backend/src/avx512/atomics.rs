@@ -310,7 +310,7 @@ impl Lower<'_> {
         self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
         let access = device_access(&mut self.devices, site);
         self.a.store_imm32(Mem::at(self.context, at::ACCESS), access as i32);
-        self.call_preserving(at::ATOMIC_WIDE);
+        self.call_often(at::ATOMIC_LANES);
         self.fault_if_odd(data, DEVICE_ACCESS);
         self.a.jump(end, &[]);
         self.a.switch_to(end);

@@ -161,6 +161,11 @@ impl Lower<'_> {
         self.a.call(self.context, offset, &[(self.context, general(RDI))], false);
     }
 
+    /// Calls an ordinary function of the context, where code mostly comes by: what is wanted behind it costs less than all registers.
+    pub fn call_often(&mut self, offset: i32) {
+        self.a.call(self.context, offset, &[(self.context, general(RDI))], true);
+    }
+
     /// The chunk's first element of a slot.
     fn slot_place(&self, slot: usize) -> Mem {
         let base = if wide(self.f.slots[slot].ty.scalar) { self.frame_wide } else { self.frame_lane };

@@ -435,6 +435,10 @@ impl Emitter<'_> {
                 }
             }
             Kind::Call(offset) => {
+                if data.clobbers {
+                    // No vector is wanted behind it, and the function's may be of 128 bits, without VEX.
+                    self.simple(Code::VEX_Vzeroupper, &[])?;
+                }
                 let mut i = Instruction::new();
                 i.set_code(Code::Call_rm64);
                 i.set_op_kind(0, OpKind::Memory);

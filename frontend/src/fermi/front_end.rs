@@ -9,7 +9,7 @@ use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface};
+use crate::simt::stage::{Plan, interface, join_warps};
 use crate::simt::texture::MAILBOX_BYTES;
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
@@ -148,7 +148,14 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
     }
     let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
     consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
-    let function = lift::lift_code(&code, &lift_options, meter)?;
+    let mut function = lift::lift_code(&code, &lift_options, meter)?;
+    let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
+    if let Some(layout) = &mut layout {
+        if uses.textures {
+            layout.scratch.push(lift_options.mailbox..lift_options.mailbox + MAILBOX_BYTES);
+        }
+        join_warps(lift_options.stage, &mut function, &mut abi, layout);
+    }
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),
         registers,
@@ -157,7 +164,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         params: kernel.params.as_ref().map(ParamLayout::places),
         consts,
         compiler_bank: (!given).then_some(abi::COMPILER_BANK),
-        stage: plan.as_ref().map(|plan| plan.layout.clone()),
+        stage: layout,
         ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
     })
 }

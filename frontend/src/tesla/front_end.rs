@@ -8,7 +8,7 @@ use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface};
+use crate::simt::stage::{Plan, interface, join_warps};
 use crate::simt::texture::MAILBOX_BYTES;
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
@@ -131,7 +131,14 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         lift_options.plan = Some(plan);
     }
     place_variables(&module.globals, &mut abi, &mut consts)?;
-    let function = lift::lift_graph(&graph, &lift_options, meter)?;
+    let mut function = lift::lift_graph(&graph, &lift_options, meter)?;
+    let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
+    if let Some(layout) = &mut layout {
+        if uses.textures {
+            layout.scratch.push(lift_options.mailbox..lift_options.mailbox + MAILBOX_BYTES);
+        }
+        join_warps(lift_options.target.stage, &mut function, &mut abi, layout);
+    }
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),
         registers,
@@ -141,7 +148,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         consts,
         // Of graphics stages all banks are the driver's.
         compiler_bank: plan.is_none().then_some(COMPILER_BANK),
-        stage: plan.as_ref().map(|plan| plan.layout.clone()),
+        stage: layout,
         ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
     })
 }

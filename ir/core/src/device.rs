@@ -35,6 +35,9 @@ pub enum DeviceFault {
 
 /// What a device call may access.
 pub trait DeviceAccess {
+    /// Lanes of a warp.
+    fn lanes(&self) -> u32;
+
     /// The word of a lane's local memory at a byte address, a multiple of 4.
     fn local(&self, lane: u32, address: u32) -> u32;
 

@@ -485,6 +485,10 @@ impl WarpMemory for Memory {
 }
 
 impl DeviceAccess for Memory {
+    fn lanes(&self) -> u32 {
+        64
+    }
+
     fn local(&self, lane: u32, address: u32) -> u32 {
         self.0.get(&(Space::Local, lane, address.into())).copied().unwrap_or(0) as u32
     }

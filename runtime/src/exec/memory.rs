@@ -364,6 +364,10 @@ pub struct Device<'a> {
 }
 
 impl DeviceAccess for Device<'_> {
+    fn lanes(&self) -> u32 {
+        self.lanes as u32
+    }
+
     fn local(&self, lane: u32, address: u32) -> u32 {
         let at = address as usize / 4 * 4 * self.lanes + lane as usize * 4;
         let word = self.local.get(at..at + 4);

@@ -1,7 +1,7 @@
 //! Copies a warp's outputs from its local memory into the rows of the batch, after the warp has ended.
 
 use super::run::{Lot, StageRun, Target, WARP};
-use super::{OutputArea, OutputPlace, Stage};
+use super::{LaneWord, OutputArea, OutputPlace, Stage};
 use crate::exec::{Local, Word};
 
 /// A warp that has ended.
@@ -22,7 +22,11 @@ impl Left<'_> {
     /// Lanes in which the word at an address is not 0.
     fn set(&self, address: u32) -> u64 {
         let row = &self.words[address as usize / 4 * self.lanes..][..self.lanes];
-        row.iter().rev().fold(0, |lanes, &word| lanes << 1 | u64::from(word != [0; 4]))
+        let eights = row.chunks(8).map(|eight| {
+            let bits = eight.iter().zip(0..).map(|(&word, lane)| u64::from(word != [0; 4]) << lane);
+            bits.fold(0, |bits, bit| bits | bit)
+        });
+        eights.zip((0..).step_by(8)).fold(0, |lanes, (bits, first)| lanes | bits << first)
     }
 }
 
@@ -84,10 +88,15 @@ impl StageRun {
 
     fn collect_pixels(&self, left: &Left<'_>) {
         let lot = left.lot;
-        let (present, covered) = (lot.present(), lot.covered());
-        let alive = self.program.layout.alive.map_or(covered, |address| left.set(address) & covered);
+        let (present, covered) = (lot.present(), lot.covered);
+        // Where the word says nothing but who is covered, and stays as it was, it need not be read.
+        let layout = &self.program.layout;
+        let own = layout.alive.filter(|&alive| {
+            !self.program.keeps_inputs || !layout.lane_words.contains(&(LaneWord::Covered, alive))
+        });
+        let alive = own.map_or(covered, |address| left.set(address) & covered);
         // GCN: what exports have written counts, and coverage is EXEC of the last one.
-        let is_wave = self.program.lanes == WARP;
+        let is_wave = self.guest_lanes() as usize == WARP;
         let mut rows = [0; WARP];
         self.pixel_rows(lot, &mut rows[..lot.count], false);
         for ((index, output), area) in

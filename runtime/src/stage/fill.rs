@@ -8,6 +8,23 @@ use crate::exec::{Local, Word};
 /// All bits of a truth value.
 const TRUE: u32 = u32::MAX;
 
+/// Half-integers from here on and larger differences are not floats of 32 bits.
+const EXACT: u32 = 1 << 22;
+
+/// What scratch words begin as in builds that look for faults; else they begin as what the warp before has left.
+const POISON: Word = [0xa5; 4];
+
+/// Centres of the pixels of quads side by side, from the first on, along the x axis.
+const CENTRES: [f32; WARP] = {
+    let mut centres = [0.0; WARP];
+    let mut lane = 0;
+    while lane < WARP {
+        centres[lane] = (lane / 4 * 2 + lane % 2) as f32 + 0.5;
+        lane += 1;
+    }
+    centres
+};
+
 /// What is known of the local memory of a warp of a stage.
 #[derive(Debug, Default)]
 pub(crate) struct Filled {
@@ -45,8 +62,13 @@ impl StageRun {
                 words[range.start * lanes..range.end * lanes].fill([0; 4]);
             }
         }
+        if cfg!(debug_assertions) {
+            for range in &self.program.scratch {
+                words[range.start * lanes..range.end * lanes].fill(POISON);
+            }
+        }
         let full = self.program.keeps_inputs && lot.count == lanes;
-        let all_full = full && lot.quads[..lot.count / 4].iter().all(|quad| quad.mask & 15 == 15);
+        let all_full = full && lot.covered == lot.present();
         let are_pixels = self.program.interface.stage == Stage::Fragment;
         for &(what, address) in &self.program.layout.lane_words {
             let stays = match what {
@@ -84,19 +106,34 @@ impl StageRun {
         }
         match what {
             LaneWord::Covered if self.program.interface.stage == Stage::Fragment => {
-                each_quad(here, lot, |quad| {
-                    [0, 1, 2, 3].map(|n| (TRUE * (quad.mask >> n & 1)).to_le_bytes())
-                });
+                let truths = (0..).map(|lane| (TRUE * (lot.covered >> lane & 1) as u32).to_le_bytes());
+                here.iter_mut().zip(truths).for_each(|(word, truth)| *word = truth);
             }
             LaneWord::Present | LaneWord::Covered => here.fill(TRUE.to_le_bytes()),
-            LaneWord::PixelX => each_quad(here, lot, |quad| {
-                let [left, right] = [quad.x, quad.x + 1].map(centre);
-                [left, right, left, right]
-            }),
-            LaneWord::PixelY => each_quad(here, lot, |quad| {
-                let [upper, lower] = [quad.y, quad.y + 1].map(centre);
-                [upper, upper, lower, lower]
-            }),
+            LaneWord::PixelX => match lot.run {
+                Some((x, _)) if x < EXACT - 2 * WARP as u32 => {
+                    let centres = CENTRES.map(|centre| (x as f32 + centre).to_le_bytes());
+                    here.copy_from_slice(&centres[..here.len()]);
+                }
+                Some((x, _)) => {
+                    let centres = (0..).map(|lane| centre(x + lane / 4 * 2 + lane % 2));
+                    here.iter_mut().zip(centres).for_each(|(word, centre)| *word = centre);
+                }
+                None => each_quad(here, lot, |quad| {
+                    let [left, right] = [quad.x, quad.x + 1].map(centre);
+                    [left, right, left, right]
+                }),
+            },
+            LaneWord::PixelY => {
+                let column = |y: u32| {
+                    let [upper, lower] = [y, y + 1].map(centre);
+                    [upper, upper, lower, lower]
+                };
+                match lot.run {
+                    Some((_, y)) => here.as_chunks_mut().0.fill(column(y)),
+                    None => each_quad(here, lot, |quad| column(quad.y)),
+                }
+            }
             LaneWord::Invocation | LaneWord::PatchInWarp => {
                 let is_number = what == LaneWord::Invocation;
                 for (word, number) in here.iter_mut().zip(first..) {
@@ -163,9 +200,7 @@ impl StageRun {
         match (per, self.items) {
             (Per::Launch, _) | (Per::Plane | Per::Primitive, Items::Rect(_)) => Some(0),
             (Per::Plane | Per::Primitive, Items::Quads(..)) => {
-                let quads = &lot.quads[..lot.count / 4];
-                let first = quads.first()?.primitive;
-                quads.iter().all(|quad| quad.primitive == first).then_some(first as usize)
+                lot.primitive.map(|primitive| primitive as usize)
             }
             _ => None,
         }
@@ -209,9 +244,14 @@ impl StageRun {
             return;
         };
         let width = rect.width as usize;
-        for (quad, rows) in lot.quads.iter().zip(rows.chunks_exact_mut(4)) {
-            let first = rect.row(quad.x, quad.y);
-            rows.copy_from_slice(&[first, first + 1, first + width, first + width + 1]);
+        let of_quad = |first: usize| [first, first + 1, first + width, first + width + 1];
+        let each = rows.as_chunks_mut().0.iter_mut();
+        match lot.run {
+            Some((x, y)) => {
+                let firsts = (rect.row(x, y)..).step_by(2);
+                each.zip(firsts).for_each(|(rows, first)| *rows = of_quad(first));
+            }
+            None => each.zip(&lot.quads).for_each(|(rows, quad)| *rows = of_quad(rect.row(quad.x, quad.y))),
         }
     }
 }

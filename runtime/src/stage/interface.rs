@@ -23,8 +23,10 @@ pub(crate) struct StageProgram {
     pub lanes: usize,
     /// Bytes of shared memory that a warp has.
     pub shared_bytes: usize,
-    /// Words of a lane's local memory that begin as zeros: all but inputs.
+    /// Words of a lane's local memory that begin as zeros: all but inputs and [`StageProgram::scratch`].
     pub cleared: Vec<Range<usize>>,
+    /// Words that begin as anything: the program writes them first.
+    pub scratch: Vec<Range<usize>>,
     /// No store of the program reaches an input.
     pub keeps_inputs: bool,
 }
@@ -74,7 +76,22 @@ fn keeps(function: &Function, words: &[usize]) -> bool {
     })
 }
 
+/// Whether a program loads from its lanes' local memory at constant addresses only.
+fn loads_known_words(function: &Function) -> bool {
+    let mut insts = function.blocks.iter().flat_map(|block| &block.insts).map(|&inst| function.inst(inst));
+    insts.all(|inst| {
+        let (Imm::Mem(mem) | Imm::Atomic(mem, _)) = inst.imm else { return true };
+        let address = inst.args.first().and_then(|&address| constant(function, address));
+        mem.space != Space::Local || inst.op == Opcode::Store || address.is_some()
+    })
+}
+
 impl StageProgram {
+    /// Lanes of a warp of the chip.
+    pub fn guest_lanes(&self) -> usize {
+        self.lanes / self.layout.joined.max(1) as usize
+    }
+
     /// Checks an interface against the image that was lifted for it.
     pub fn new(image: &KernelImage, interface: StageInterface) -> Result<Self, Error> {
         let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });
@@ -118,8 +135,15 @@ impl StageProgram {
             return Err(bad(format!("an input or output of {words} words")));
         }
         let shared_bytes = image.shared_bytes as usize;
-        let mut program =
-            StageProgram { interface, layout, lanes, shared_bytes, cleared: Vec::new(), keeps_inputs: false };
+        let mut program = StageProgram {
+            interface,
+            layout,
+            lanes,
+            shared_bytes,
+            cleared: Vec::new(),
+            scratch: Vec::new(),
+            keeps_inputs: false,
+        };
         program.check_areas(image).map_err(bad)?;
         Ok(program)
     }
@@ -194,6 +218,14 @@ impl StageProgram {
         }
         if let Some(cuts) = layout.cuts.filter(|_| is_geometry) {
             word(u64::from(cuts) + 4 * u64::from(self.interface.max_vertices - 1), local)?;
+        }
+        // A load of the guest's own memory at an address that it computes may reach what is behind it.
+        if loads_known_words(&image.function) {
+            for range in &layout.scratch {
+                let words = range.start.div_ceil(4) as usize..(range.end / 4).min(local) as usize;
+                filled.get_mut(words.clone()).unwrap_or_default().fill(true);
+                self.scratch.push(words);
+            }
         }
         let mut start = 0;
         for end in (0..=filled.len()).filter(|&end| filled.get(end).is_none_or(|&filled| filled)) {

@@ -52,7 +52,7 @@ impl Canvas {
         Ok(())
     }
 
-    /// Paints the batch's arrays after the launch. `lanes` are those of a warp.
+    /// Paints the batch's arrays after the launch. `lanes` are those of a warp of the chip.
     pub fn paint(self, batch: &mut Batch<'_>, lanes: usize) {
         let Work::Picture(quads, rect) = batch.work else { return };
         let row_of = |row: usize| {

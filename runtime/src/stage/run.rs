@@ -74,8 +74,14 @@ pub(crate) struct Lot {
     pub first: usize,
     /// How many there are.
     pub count: usize,
-    /// The quads, if they are pixels; those of others behind them.
+    /// The quads, if they are pixels; those of others behind them. Not there where `run` says all of a rectangle's.
     pub quads: [Quad; WARP_QUADS],
+    /// Its quads lie side by side from this pixel on.
+    pub run: Option<(u32, u32)>,
+    /// Lanes with covered pixels.
+    pub covered: u64,
+    /// The primitive of all of its quads, if it is one.
+    pub primitive: Option<u32>,
 }
 
 impl Rect {
@@ -314,6 +320,21 @@ impl StageRun {
         self.program.lanes as u32
     }
 
+    /// Lanes of a warp of the chip, of which one warp may stand for several.
+    pub fn guest_lanes(&self) -> u32 {
+        self.program.guest_lanes() as u32
+    }
+
+    /// How many warps of the chip a warp stands for.
+    pub fn joined(&self) -> u32 {
+        self.program.layout.joined.max(1)
+    }
+
+    /// Warps of the chip that the batch has.
+    pub fn guest_warps(&self) -> u32 {
+        self.total.div_ceil(self.per_warp as u64 / u64::from(self.joined())) as u32
+    }
+
     /// Warps of the batch.
     pub fn warps(&self) -> u32 {
         self.total.div_ceil(self.per_warp as u64) as u32
@@ -348,24 +369,33 @@ impl StageRun {
         let first = warp as usize * self.per_warp;
         let count = self.per_warp.min((self.total as usize).saturating_sub(first));
         (lot.first, lot.count) = (first, count);
-        let (from, some) = (first / 4, &mut lot.quads[..count / 4]);
+        let from = first / 4;
         match self.items {
-            Items::Lanes(_) => {}
+            Items::Lanes(_) => (lot.run, lot.covered, lot.primitive) = (None, 0, None),
             Items::Quads(list, _) => {
+                let some = &mut lot.quads[..count / 4];
                 // SAFETY: the array has four lanes' worth of quads each, `total` lanes in all.
                 some.copy_from_slice(unsafe { std::slice::from_raw_parts(list.add(from), some.len()) });
+                lot.look_at_quads();
             }
             Items::Rect(rect) => {
                 let across = (rect.width / 2) as usize;
                 let (mut column, mut row) = (from % across, from / across);
-                for quad in some {
-                    let (x, y) = (rect.x + 2 * column as u32, rect.y + 2 * row as u32);
+                let place = |column: usize, row: usize| (rect.x + 2 * column as u32, rect.y + 2 * row as u32);
+                if column + count / 4 <= across {
+                    lot.run = Some(place(column, row));
+                    (lot.covered, lot.primitive) = (lot.present(), Some(0));
+                    return;
+                }
+                for quad in &mut lot.quads[..count / 4] {
+                    let (x, y) = place(column, row);
                     *quad = Quad { x, y, primitive: 0, mask: 15 };
                     column += 1;
                     if column == across {
                         (column, row) = (0, row + 1);
                     }
                 }
+                lot.look_at_quads();
             }
         }
     }
@@ -377,10 +407,19 @@ impl Lot {
         if self.count >= 64 { u64::MAX } else { (1 << self.count) - 1 }
     }
 
-    /// Lanes with covered pixels.
-    pub fn covered(&self) -> u64 {
-        let quads = self.quads.iter().take(self.count / 4).enumerate();
-        quads.fold(0, |lanes, (number, quad)| lanes | u64::from(quad.mask & 15) << (4 * number))
+    /// Notes what its quads have in common.
+    fn look_at_quads(&mut self) {
+        let quads = &self.quads[..self.count / 4];
+        let Quad { x, y, primitive, .. } = quads.first().copied().unwrap_or_default();
+        let (mut is_run, mut is_one, mut covered) = (true, true, 0);
+        for (number, quad) in quads.iter().enumerate() {
+            is_run &= quad.y == y && x.checked_add(2 * number as u32) == Some(quad.x);
+            is_one &= quad.primitive == primitive;
+            covered |= u64::from(quad.mask & 15) << (4 * number);
+        }
+        self.run = is_run.then_some((x, y));
+        self.primitive = is_one.then_some(primitive);
+        self.covered = covered;
     }
 }
 

@@ -10,9 +10,11 @@ mod plan;
 pub(crate) use emit::{At, Read};
 pub(crate) use plan::{Plan, Uses};
 
-use warpjit_ir::{KernelAbi, ParamSpace};
+use warpjit_ir::function::SlotInit;
+use warpjit_ir::{Function, KernelAbi, ParamSpace, Reach};
 
-use crate::stage::{Per, StageInput};
+use crate::isa::Stage;
+use crate::stage::{Per, StageInput, StageLayout};
 
 /// A space that a program reads inputs from. Numbers of words in one say nothing about those in another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -54,4 +56,26 @@ pub(crate) fn interface(compute: KernelAbi, shared_bytes: u32, local_bytes: u32)
         max_local_bytes: compute.max_local_bytes.max(local_bytes),
         ..compute
     }
+}
+
+/// How many warps run as one: the code then has as many lanes as masks have bits.
+const JOINED: u32 = 2;
+
+/// Lets several warps of a stage run as one, where no lane can tell: what a warp costs, whatever its lanes do, is paid once for all. Lanes
+/// of tessellation control share memory; other programs could tell by votes, shuffles, and the number of a lane.
+pub(crate) fn join_warps(
+    stage: Stage,
+    function: &mut Function,
+    abi: &mut KernelAbi,
+    layout: &mut StageLayout,
+) {
+    let asks_others = function.insts.iter().any(|inst| inst.op.reach() == Reach::Warp);
+    let asks_itself = function.slots.iter().any(|slot| matches!(slot.init, SlotInit::Builtin(_)));
+    if stage == Stage::TessControl || asks_others || asks_itself {
+        return;
+    }
+    let lanes = LANES * JOINED;
+    (function.lanes, abi.warp_lanes) = (lanes, lanes);
+    (abi.max_block[0], abi.max_threads) = (lanes, lanes);
+    layout.joined = JOINED;
 }

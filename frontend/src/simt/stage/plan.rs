@@ -191,6 +191,10 @@ impl Plan {
         if fragment {
             let covered = self.lane_word(LaneWord::Covered);
             self.layout.alive = if uses.discards { Some(self.take(1)) } else { covered };
+            if let (true, Some(alive)) = (uses.discards, self.layout.alive) {
+                // All lanes with work write it first.
+                self.layout.scratch.push(alive..alive + 4);
+            }
         }
     }
 
@@ -239,6 +243,8 @@ impl Plan {
                 OutputPlace::Address(at) => self.outputs.push(Output { at, words: output.words, start }),
                 OutputPlace::Register(at) if self.interface.stage == Stage::Fragment => {
                     self.registers.push(Output { at, words: output.words, start });
+                    // Lanes leave it where they end.
+                    self.layout.scratch.push(start..start + 4 * output.words);
                 }
                 _ => return Err(no_such_output()),
             }

@@ -235,6 +235,14 @@ impl LaneArguments {
     }
 }
 
+/// Coordinates of a texture: its axes, three of a cube.
+pub(super) fn coordinates_of(kind: Kind) -> usize {
+    match kind {
+        Kind::Cube | Kind::CubeArray => 3,
+        kind => kind.axes(),
+    }
+}
+
 /// Sign extension of the low bits.
 fn signed(word: u32, at: u32, bits: u32) -> i32 {
     (word >> at << (32 - bits)) as i32 >> (32 - bits)
@@ -267,7 +275,9 @@ impl Request {
 
     fn arguments(&self, words: &[u32; WORDS], view: &View, sampler: &Sampler) -> LaneArguments {
         let word = |n: u32| words[n as usize];
-        let three = |first: u32| [0, 1, 2].map(|n| word(first + n));
+        // Words of axes that the texture does not have are what another instruction has left.
+        let axes = coordinates_of(view.kind) as u32;
+        let three = |first: u32| [0, 1, 2].map(|n| if n < axes { word(first + n) } else { 0 });
         let mut arguments = LaneArguments {
             coordinates: three(COORDINATES),
             layer: if view.kind.has_layers() { word(LAYER) & 0xffff } else { 0 },
@@ -276,7 +286,8 @@ impl Request {
             offset: self.offset.map(i32::from),
             offsets: None,
             changes: CHANGES.map(|first| {
-                [0, 1, 2].map(|n| f32::from_bits(word(first + n)) - f32::from_bits(word(ORIGIN + n)))
+                let (to, from) = (three(first), three(ORIGIN));
+                [0, 1, 2].map(|n| f32::from_bits(to[n]) - f32::from_bits(from[n]))
             }),
         };
         if matches!(self.family, Family::G80 | Family::Tesla) {
@@ -306,12 +317,8 @@ impl Request {
             arguments.level = next();
             return;
         }
-        let count = match view.kind {
-            Kind::Cube | Kind::CubeArray => 3,
-            kind => kind.axes(),
-        };
         let mut coordinates = [0; 3];
-        coordinates[..count].fill_with(&mut next);
+        coordinates[..coordinates_of(view.kind)].fill_with(&mut next);
         arguments.coordinates = coordinates;
         arguments.layer =
             if view.kind.has_layers() || self.operation == Operation::CubeFace { next() } else { 0 };

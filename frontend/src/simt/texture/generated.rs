@@ -4,14 +4,12 @@ use std::any::Any;
 
 use warpjit_ir::DeviceCall;
 use warpjit_ir::device::{ServeAt, TextureEntry};
-use warpjit_texture::{Kind, Sampler, View};
+use warpjit_texture::{Sampler, View};
 
+use super::device::coordinates_of;
 use super::request::{Family, Level, Operation, Request};
 use super::{CHANGES, COORDINATES, LAYER, LEVEL, OFFSETS, ORIGIN, REFERENCE, RESULTS};
 use crate::sampling::{self, Action, Generated, Input};
-
-/// Lanes of a warp.
-const LANES: u8 = 32;
 
 /// Lets generated code serve all lanes of a call, which name one texture. `false`: the device has to.
 pub(super) fn serve(
@@ -25,17 +23,18 @@ pub(super) fn serve(
     if !known || request.samples {
         return false;
     }
-    let mut words = [0; 19];
-    (words[0], words[1]) = (call.params as u32, (call.params >> 32) as u32);
+    let lanes = call.access.lanes() as u8;
+    let mut words = [0; 20];
+    (words[0], words[1], words[19]) = (call.params as u32, (call.params >> 32) as u32, lanes.into());
     words[2..10].copy_from_slice(header);
     if let Some(entry) = entry {
         words[10] = 1;
-        words[11..].copy_from_slice(entry);
+        words[11..19].copy_from_slice(entry);
     }
     let at = serve_at(call, request);
     call.access.serve(at, &words, &mut |_| {
         let (view, sampler) = describe()?;
-        let generated = Generated::of(&view, &sampler, request.inputs(&view, &sampler))?;
+        let generated = Generated::of(&view, &sampler, request.inputs(&view, &sampler, lanes))?;
         Some(Box::new(generated) as Box<dyn Any>)
     })
 }
@@ -54,14 +53,15 @@ fn word(n: u32) -> Input {
 
 impl Request {
     /// Where code finds what [`Request::arguments`] reads of a lane.
-    fn inputs(&self, view: &View, sampler: &Sampler) -> sampling::Request {
-        let three = |first: u32| [0, 1, 2].map(|n| word(first + n));
+    fn inputs(&self, view: &View, sampler: &Sampler, lanes: u8) -> sampling::Request {
+        let axes = coordinates_of(view.kind) as u32;
+        let three = |first: u32| [0, 1, 2].map(|n| if n < axes { word(first + n) } else { Input::None });
         let action = match self.operation {
             Operation::Fetch => Action::Fetch,
             Operation::Gather => Action::Gather { component: self.component, offsets: None },
             _ => Action::Sample,
         };
-        let mut to = sampling::Request::new(LANES, action);
+        let mut to = sampling::Request::new(lanes, action);
         to.results.first = RESULTS as u8;
         to.offset = self
             .offset
@@ -83,7 +83,8 @@ impl Request {
             Level::Zero => sampling::Level::Given(Input::Bits(0)),
             Level::Given => sampling::Level::Given(given),
             Level::Changes => sampling::Level::Changes(CHANGES.map(|first| {
-                [0, 1, 2].map(|n| Input::Change { to: (first + n) as u8, from: (ORIGIN + n) as u8, add: 0 })
+                let change = |n| Input::Change { to: (first + n) as u8, from: (ORIGIN + n) as u8, add: 0 };
+                [0, 1, 2].map(|n| if n < axes { change(n) } else { Input::None })
             })),
         };
         if matches!(self.operation, Operation::Gather)
@@ -119,12 +120,8 @@ impl Request {
     fn inputs_in_order(&self, view: &View, sampler: &Sampler, to: &mut sampling::Request, given: &mut Input) {
         let mut words = (0..u32::from(self.sources.min(4))).map(word);
         let mut next = || words.next().unwrap_or_default();
-        let count = match view.kind {
-            Kind::Cube | Kind::CubeArray => 3,
-            kind => kind.axes(),
-        };
         to.at = [Input::None; 3];
-        to.at[..count].fill_with(&mut next);
+        to.at[..coordinates_of(view.kind)].fill_with(&mut next);
         to.layer = if view.kind.has_layers() { next() } else { Input::None };
         // What there is none of is 0.
         let or_zero = |input: Input| if input == Input::None { Input::Bits(0) } else { input };

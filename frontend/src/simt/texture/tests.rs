@@ -6,7 +6,7 @@ use warpjit_texture::sample::{Filter, Mip, Wrap};
 use warpjit_texture::{Kind, Layout};
 
 use super::request::{Family, Level, Operation, Query, Request};
-use super::{COORDINATES, FERMI, HANDLE, LAYER, LEVEL, RESULTS, SAMPLE, TESLA, descriptor};
+use super::{CHANGES, COORDINATES, FERMI, HANDLE, LAYER, LEVEL, ORIGIN, RESULTS, SAMPLE, TESLA, descriptor};
 use crate::testing::DeviceMemory;
 
 /// Examples of docs/hardware/textures-nv.md section 14.
@@ -75,6 +75,25 @@ fn samplers() {
     header[3] |= 1 << 29;
     header[6] = 0x40 << 5;
     assert_eq!(descriptor::sampler(&biased, &header, Family::Tesla).bias, 64);
+}
+
+/// A texture of three dimensions, looked at before, has left its third coordinate.
+#[test]
+fn words_of_axes_that_a_texture_lacks_say_nothing() {
+    for family in [Family::Gf100, Family::Gk104] {
+        let request = Request { level: Level::Changes, ..Request::new(family, Operation::QueryLevel) };
+        let mut access = DeviceMemory::new(0);
+        access.tables.textures = vec![(0, IMAGE)];
+        access.tables.samplers = vec![(0, LINEAR)];
+        // Two texels from pixel to pixel: the second level.
+        let words =
+            [(CHANGES[0], 0.05_f32), (CHANGES[1] + 1, 0.1)].map(|(word, value)| (word, value.to_bits()));
+        let left = [COORDINATES + 2, CHANGES[0] + 2, CHANGES[1] + 2, ORIGIN + 2]
+            .map(|word| (word, 0x4200_0000 + (word << 20)));
+        let with_left = [&words[..], &left].concat();
+        let (found, expected) = (call(&mut access, request, &with_left), Ok(0x100));
+        assert_eq!(found, expected, "{family:?}");
+    }
 }
 
 #[test]

@@ -146,11 +146,15 @@ impl Plan {
                 );
             }
         }
-        let total = product(grid);
-        let blocks = launch.blocks.clone().unwrap_or(0..total);
+        let total = stage.as_ref().map_or(product(grid), |stage| stage.guest_warps().into());
+        let mut blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
             let Range { start, end } = blocks;
             return Err(LaunchError::Blocks { start, end, total }.into());
+        }
+        if let Some(stage) = &stage {
+            let joined = u64::from(stage.joined());
+            blocks = blocks.start / joined..blocks.end.div_ceil(joined);
         }
         let limit = |what: &'static str, found: u64, limit: u32, unit: &'static str| {
             if found > u64::from(limit) {

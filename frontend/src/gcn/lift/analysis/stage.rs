@@ -134,6 +134,8 @@ impl Places {
     /// Lays out local memory from an address on.
     pub(in crate::gcn::lift) fn new(interface: &StageInterface, graph: &Graph, from: u32) -> Places {
         let mut places = Places { stage: interface.stage, end: from, ..Places::default() };
+        // The mailbox.
+        places.layout.scratch.push(0..from);
         let fragment = interface.stage == Stage::Fragment;
         places.live = places.lane_word(if fragment { LaneWord::Covered } else { LaneWord::Present });
         if interface.stage == Stage::TessControl {
@@ -157,6 +159,8 @@ impl Places {
             let area =
                 OutputArea { shared: false, start, word_stride: WORD, row_stride: 0, written: Some(written) };
             places.layout.outputs.push(area);
+            // Read where it is known to be written.
+            places.layout.scratch.push(start..start + 4 * output.words);
             if let OutputPlace::Export(target, half) = output.place
                 && let Some(code) = code_of(target)
             {

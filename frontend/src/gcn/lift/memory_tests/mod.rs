@@ -257,6 +257,10 @@ impl WarpMemory for Memory<'_> {
 }
 
 impl DeviceAccess for Memory<'_> {
+    fn lanes(&self) -> u32 {
+        64
+    }
+
     fn local(&self, lane: u32, address: u32) -> u32 {
         self.local[address as usize / 4][lane as usize]
     }
