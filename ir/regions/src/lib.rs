@@ -187,6 +187,10 @@ pub struct Region {
     /// [`Kernel::steps_slot`], a warp must have that many steps left to enter it.
     pub steps: u32,
     /// Whether it counts its steps.
+    ///
+    /// Lanes must not diverge then, since a limit counts instructions of the warp: where they would, the region exits, and pushes, calls
+    /// and unconditional leaves and joins end it. A back edge exits if less is left than [`Region::steps`]. With vectors of 128 bits this
+    /// is only for loops of short blocks; other regions with a limit are single blocks.
     pub counted: bool,
     /// Whether one of its loops may wait for other warps, or for other lanes of this one. After it has run for long,
     /// the runtime must suspend it.
@@ -220,6 +224,14 @@ impl Region {
 }
 
 /// Whether a kernel uses chunks that hold all lanes of a warp, if code can.
+///
+/// With vectors of 512 bits ([`ChunkLimits::slow`] is none): if lanes exchange data ([`split::lanes_meet`]: shared memory, atomics in
+/// loops, cross-lane operations of waves), if steps are counted, or if a wave has votes that chunks cannot take. ([`Kernel::within`] adds
+/// waves whose scalar loads meet stores, and warps that are always one chunk.)
+///
+/// With vectors of 128 bits so many vectors are mostly spilled. So it is for short kernels only: if warps that are small enough read
+/// shared memory that they stored since the last barrier, if loops have atomics that depend on the order of lanes, or if steps are
+/// counted and loops are short.
 fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter) -> Result<bool, Stopped> {
     let RegionOptions { lockstep, keep_registers, .. } = options;
     let exact_steps = options.exact_steps || options.bounded;

@@ -192,6 +192,9 @@ pub fn split_hazards(func: &mut Function, order: &Order) {
 
 /// Cuts every block of more than `most` instructions into parts of about equal size, between guest instructions. The
 /// smallest unit of compilation is a block, and compile time grows faster than its length.
+///
+/// Other values use the slot of a value that passes a cut again, after its last reader. Every region knows all slots, so their number
+/// must not grow with the cuts.
 pub fn split_long(func: &mut Function, most: usize) {
     split_blocks(func, |func, block| {
         if looks_at_quad(func, block) {

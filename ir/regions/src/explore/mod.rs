@@ -14,6 +14,10 @@
 //! - if every region must end soon ([`super::RegionOptions::bounded`]), a loop ends the region;
 //! - a loop that certainly waits for memory to change ends the region, so that a spinning warp returns to the scheduler
 //!   (`waiting.rs`).
+//!
+//! A region may start inside a loop that it cannot hold, such as one with atomics that depend on the order of lanes. In a wave it then
+//! ends where the loop comes back to its start (`may_end_at_entry`): it is one iteration of the loop. It does not if scalars that it
+//! loads decide how the loop is left, because chunks could disagree.
 
 mod checks;
 

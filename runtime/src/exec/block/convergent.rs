@@ -7,6 +7,10 @@
 //!
 //! Compared with running each warp alone, only the order between barriers differs, and there the guest defines none. If several
 //! warps fault, the reported fault is the one that running each warp alone would find first.
+//!
+//! Warps that have diverged go on in groups, the group that is first in program order first. `path_cache.rs` remembers the way of a block
+//! from region to region. This is off with local memory, with limits that regions do not count, and with counting where each warp needs a
+//! look.
 
 use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK, Repeats, Resident, RunningBlock, Turn};
 use crate::Memory;

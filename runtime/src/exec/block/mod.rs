@@ -1,4 +1,8 @@
 //! A block that runs: its warps take turns on one thread, each up to a barrier or the end of its time slice.
+//!
+//! A warp's slice ends at a barrier, after [`WARP_SLICE`] instructions, or at once where it waits: in a loop that surely does, or if it
+//! comes back to a block of code with all slots as they were there before (`repeats.rs`). When the block has used [`BLOCK_SLICE`], or all
+//! its warps wait, it is suspended.
 
 use super::barrier::Barriers;
 use super::jit::Compiled;

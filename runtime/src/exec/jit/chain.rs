@@ -6,6 +6,19 @@
 //! branches on which lanes disagree, blocks of the interpreter, regions that may wait), or when it has run for long enough. Between two
 //! regions its state is in its frame as it always is, so everything else stays as it was: the chain's versions stand for the
 //! single ones, with their numbers and assumptions.
+//!
+//! - A *link* is a version of a region, as it was cut and optimised, with its loop over chunks. After the loop, code does what the driver
+//!   would: it tells the exit, decides a branch by its condition in all lanes, checks what the next link assumes of slots and does not
+//!   know from the link before, and jumps there. If the check fails, it tries the region's other versions.
+//! - `Context::chain_left` holds the guest instructions that a call may run: what the time slice leaves, and less where it must be
+//!   checked whether the warp waits (`repeats.rs`). So waiting loops are found as without chains.
+//! - Blocks of a wave that the interpreter runs because they need all lanes (`v_readfirstlane_b32`) are links of one chunk, if they are
+//!   short.
+//! - A chain is worth it when the driver has taken as long as compiling will take. It is made again, with what was compiled since, when
+//!   as much time has come together outside it. [`crate::Config::join_after`] sets the number of hops instead. With `--tier auto` it is
+//!   made in the background.
+//! - Chains are not stored on disk: regions from the cache are joined again. With limits, counts or pauses there are none, because the
+//!   driver looks after each region then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

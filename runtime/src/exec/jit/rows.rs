@@ -1,8 +1,15 @@
-//! Compiles grid-row code, and says what it needs of a launch; [`super::run_row`] runs it. It is one function that contains the loops over the warps of a block and the blocks of a grid row
-//! ([`BlockRow`]).
+//! Compiles grid-row code, and says what it needs of a launch; [`super::run_row`] runs it. Grid-row code is one function with the loops
+//! over the blocks of a grid row and over the warps of a block ([`BlockRow`]).
 //!
-//! The function consists of phases, which mostly end at barriers ([`super::phases`]). It is for kernels whose warps mostly take
-//! the same path. If the warps of a block diverge, it returns, and that block continues warp by warp.
+//! The function consists of phases, which mostly end at barriers ([`super::phases`]). It is for kernels whose warps mostly take the same
+//! path. If the warps of a block diverge, it returns, and that block continues warp by warp.
+//!
+//! - Shapes that a phase cannot know from the phases before are those that the single region at its start was compiled for. So with
+//!   several phases one block runs by itself first, before grid-row code is compiled.
+//! - Parameters and read-only launch memory are loaded once a row. If blocks are whole warps, the entry mask is a constant; launches of
+//!   other blocks do not get that code.
+//! - There is none for kernels of which a launch counts or limits instructions, captures registers or shared memory or sets registers,
+//!   that have local memory or per-wave segments, or barriers that only arrive or whose number of warps is not constant.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
