@@ -1,7 +1,6 @@
 //! Reads the fields of an encoding into the decoded form ([`get`]) and writes them back ([`put`]). The two are inverse to each
 //! other.
 
-use super::codes;
 use super::field_memory::{get_memory, put_memory};
 use super::inst::{DppCtrl, Format, Inst, Omod, Unused};
 use super::layout::Field;
@@ -39,9 +38,9 @@ fn nine_bits(value: u64, slot: Slot, generation: Generation) -> Option<Operand> 
     let (_, words, class) = slot_type(slot);
     match value {
         256.. if class == Class::Scalar => None,
-        256.. => codes::vector(value - 256, words),
+        256.. => Operand::vector(value - 256, words),
         _ if class == Class::Vector => None,
-        _ => codes::scalar(value as u16, generation, words),
+        _ => Operand::scalar(value as u16, generation, words),
     }
 }
 
@@ -70,9 +69,9 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                 Slot::Reg(_, _, Class::Vector) if value == 255 && !vector => return None,
                 _ if value == 255 && !vector => Operand::Literal(inst.literal?),
                 Slot::Reg(_, words, Class::Scalar) if vector => {
-                    codes::scalar(value as u16, generation, words)?
+                    Operand::scalar(value as u16, generation, words)?
                 }
-                _ if vector => codes::vector(value, blank(slot).words)?,
+                _ if vector => Operand::vector(value, blank(slot).words)?,
                 _ => nine_bits(value, slot, generation)?,
             };
             inst.srcs[index].operand = operand;
@@ -81,19 +80,19 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
             let from_field = row.srcs.iter().position(|slot| matches!(slot, Slot::DstField(_)));
             if let Some(index) = from_field {
                 let arg = &mut inst.srcs[row.arg(index)];
-                arg.operand = codes::scalar(value as u16, generation, arg.words)?;
+                arg.operand = Operand::scalar(value as u16, generation, arg.words)?;
             } else if let Some(dst) = &mut inst.dst {
-                dst.operand = codes::scalar(value as u16, generation, dst.words)?;
+                dst.operand = Operand::scalar(value as u16, generation, dst.words)?;
             }
         }
         Field::Vdst => match (&mut inst.dst, row.dst) {
             (Some(dst), Some(Slot::Carry | Slot::Reg(_, _, Class::Scalar))) => {
-                dst.operand = codes::scalar(value as u16, generation, dst.words).filter(|_| value < 128)?;
+                dst.operand = Operand::scalar(value as u16, generation, dst.words).filter(|_| value < 128)?;
             }
-            (Some(dst), _) => dst.operand = codes::vector(value, dst.words)?,
+            (Some(dst), _) => dst.operand = Operand::vector(value, dst.words)?,
             (None, _) => return zero,
         },
-        Field::CarryOut => inst.sdst.as_mut()?.operand = codes::scalar(value as u16, generation, 2)?,
+        Field::CarryOut => inst.sdst.as_mut()?.operand = Operand::scalar(value as u16, generation, 2)?,
         Field::Simm => inst.simm16 = value as u16,
         Field::Constant => inst.literal = Some(value as u32),
         Field::Clamp => {
@@ -152,13 +151,13 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         }
         Field::SubSrc(n) => {
             let (index, slot) = source(row, n)?;
-            inst.srcs[index].operand = codes::vector(value, blank(slot).words)?;
+            inst.srcs[index].operand = Operand::vector(value, blank(slot).words)?;
         }
         Field::SubScalar(n) => {
             let (index, _) = source(row, n)?;
             if value != 0 {
                 let number = inst.srcs[index].operand.vgpr()?;
-                inst.srcs[index].operand = codes::scalar(number.into(), generation, 1)?;
+                inst.srcs[index].operand = Operand::scalar(number.into(), generation, 1)?;
             }
         }
         Field::SrcSel(n) => inst.srcs[source(row, n)?.0].sel = Select::from_code(value as u32)?,
@@ -185,7 +184,7 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         Field::SubDst => {
             let dst = inst.dst.as_mut()?;
             dst.operand = match value {
-                0x80.. => codes::scalar(value as u16 & 0x7f, generation, 2)?,
+                0x80.. => Operand::scalar(value as u16 & 0x7f, generation, 2)?,
                 _ => Operand::Vcc(0),
             };
         }
@@ -214,7 +213,7 @@ fn is_interp16(op: Op) -> bool {
 /// The value of a field. `None`: the field cannot say it.
 pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64> {
     let generation = inst.generation;
-    let operand = |arg: &Arg| codes::code(arg.operand, generation).map(u64::from);
+    let operand = |arg: &Arg| arg.operand.code(generation).map(u64::from);
     let seven = |arg: &Arg| operand(arg).filter(|&code| code < 128);
     let eight = |arg: &Arg| operand(arg).filter(|&code| code < 256);
     let vector = |arg: &Arg| arg.operand.vgpr().map(u64::from);

@@ -1,7 +1,6 @@
 //! Reads the fields of memory instructions and exports into the decoded form ([`get_memory`]) and writes them back
 //! ([`put_memory`]). The two are inverse to each other.
 
-use super::codes;
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Field, Flag};
 use super::operand::{Arg, Operand, Type};
@@ -96,7 +95,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             }
             let data = data_slot(row, 0).map(|slot| data_type(slot, inst));
             let dst = row.dst.map(|slot| data_type(slot, inst));
-            let read = |words| codes::scalar(value as u16, generation, words);
+            let read = |words| Operand::scalar(value as u16, generation, words);
             match (row.dst, data) {
                 (Some(Slot::Returned(_)), Some((ty, words))) => {
                     inst.mem.data = Some(Arg::new(read(words)?, ty, words));
@@ -114,7 +113,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
         Field::Base2 | Field::Base4 => {
             let Some(words) = base_words(row, inst.format) else { return zero };
             let unit = if field == Field::Base2 { 2 } else { 4 };
-            let operand = codes::scalar(value as u16 * unit, generation, words)?;
+            let operand = Operand::scalar(value as u16 * unit, generation, words)?;
             inst.mem.base = Some(Arg::new(operand, Type::Words, words));
         }
         Field::Sampler => {
@@ -122,7 +121,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
                 return Some(());
             }
             inst.mem.sampler =
-                Some(Arg::new(codes::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
+                Some(Arg::new(Operand::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
         }
         Field::SmrdOffset => {
             let code = (value & 0xff) as u16;
@@ -134,7 +133,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             } else {
                 let operand = match code {
                     255 => Operand::Literal(inst.literal?),
-                    _ => codes::scalar(code, generation, 1).filter(|_| code < 128)?,
+                    _ => Operand::scalar(code, generation, 1).filter(|_| code < 128)?,
                 };
                 inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
             }
@@ -147,7 +146,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
         Field::Addr => {
             let words = addr_words(row, inst);
             if row.srcs.contains(&Slot::Gws) {
-                inst.mem.data = Some(Arg::new(codes::vector(value, 1)?, Type::B32, 1));
+                inst.mem.data = Some(Arg::new(Operand::vector(value, 1)?, Type::B32, 1));
                 return Some(());
             }
             if !has_addr(row) {
@@ -158,24 +157,24 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             }
             let ty = if words == 2 { Type::B64 } else { Type::U32 };
             let ty = if inst.format == Format::Mimg { Type::Words } else { ty };
-            inst.mem.addr = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            inst.mem.addr = Some(Arg::new(Operand::vector(value, words)?, ty, words));
         }
         Field::Data => {
             let stored = data_slot(row, 0).map(|slot| data_type(slot, inst));
             let loaded = row.dst.map(|slot| data_type(slot, inst));
             match (row.dst, stored) {
                 (Some(slot @ Slot::Returned(_)), Some((ty, words))) => {
-                    let operand = codes::vector(value, words)?;
+                    let operand = Operand::vector(value, words)?;
                     inst.mem.data = Some(Arg::new(operand, ty, words));
                     let (ty, words) = data_type(slot, inst);
                     inst.dst = inst.mem.glc.then_some(Arg::new(operand, ty, words));
                 }
                 (_, Some((ty, words))) => {
-                    inst.mem.data = Some(Arg::new(codes::vector(value, words)?, ty, words))
+                    inst.mem.data = Some(Arg::new(Operand::vector(value, words)?, ty, words))
                 }
                 (Some(_), None) => {
                     let (ty, words) = loaded?;
-                    inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+                    inst.dst = Some(Arg::new(Operand::vector(value, words)?, ty, words));
                 }
                 (None, None) => return (value == 0 || row.srcs.contains(&Slot::LdsOnly)).then_some(()),
             }
@@ -185,7 +184,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
                 return (value == 0 || inst.format == Format::Flat).then_some(());
             };
             let (ty, words) = data_type(slot, inst);
-            let arg = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            let arg = Some(Arg::new(Operand::vector(value, words)?, ty, words));
             *(if field == Field::Data0 { &mut inst.mem.data } else { &mut inst.mem.data1 }) = arg;
         }
         Field::MemDst => match row.dst {
@@ -193,7 +192,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             Some(Slot::Returned(_)) if !inst.mem.glc => {}
             Some(slot) => {
                 let (ty, words) = data_type(slot, inst);
-                inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+                inst.dst = Some(Arg::new(Operand::vector(value, words)?, ty, words));
             }
             None => return (value == 0 || inst.format == Format::Flat).then_some(()),
         },
@@ -211,7 +210,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             if !has_base(row) {
                 return zero;
             }
-            let operand = codes::scalar(value as u16, generation, 1)?;
+            let operand = Operand::scalar(value as u16, generation, 1)?;
             inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
         }
         Field::Offset => {
@@ -236,7 +235,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             (_, Segment::Flat) => return zero,
             (_, segment) => {
                 let (ty, words) = if segment == Segment::Global { (Type::U64, 2) } else { (Type::U32, 1) };
-                inst.mem.saddr = Some(Arg::new(codes::scalar(value as u16, generation, words)?, ty, words));
+                inst.mem.saddr = Some(Arg::new(Operand::scalar(value as u16, generation, words)?, ty, words));
             }
         },
         Field::Flag(flag) => return get_flag(flag, value != 0, row, inst),
@@ -288,7 +287,7 @@ fn get_smem_offset(value: u64, row: &Row, inst: &mut Inst) -> Option<()> {
         (false, false) => Some(value & 0x7f),
     };
     if let Some(code) = register {
-        let operand = codes::scalar(code as u16, inst.generation, 1)?;
+        let operand = Operand::scalar(code as u16, inst.generation, 1)?;
         inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
     }
     Some(())
@@ -355,7 +354,7 @@ pub(super) fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
 /// As [`put`](super::field::put), for the fields of memory instructions and exports.
 pub(super) fn put_memory(field: Field, row: &Row, inst: &Inst) -> Option<u64> {
     let generation = inst.generation;
-    let operand = |arg: &Arg| codes::code(arg.operand, generation).map(u64::from);
+    let operand = |arg: &Arg| arg.operand.code(generation).map(u64::from);
     let seven = |arg: &Arg| operand(arg).filter(|&code| code < 128);
     let eight = |arg: &Arg| operand(arg).filter(|&code| code < 256);
     let vector = |arg: &Arg| arg.operand.vgpr().map(u64::from);

@@ -31,7 +31,7 @@ use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Terminator};
 
-use super::{Assumption, Compiled, Cut, Jit, lock, written_slots};
+use super::{Assumption, CodeFacts, Compiled, Cut, Jit, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
 use crate::vm;
@@ -101,7 +101,7 @@ struct Part {
 
 impl Part {
     fn assumptions(&self) -> &[Assumption] {
-        self.code.as_ref().map_or(&[], |code| &code.assumptions)
+        self.code.as_ref().map_or(&[], |code| &code.facts.assumptions)
     }
 
     /// What must hold of a warp's slots to enter its code.
@@ -280,25 +280,19 @@ impl Jit {
         let (exits, faults): (Arc<[ExitKind]>, Arc<[RegionFault]>) = (exits.into(), faults.into());
         let mut announced = Some(std::mem::take(&mut first.announced));
         let links = parts.iter().zip(0..).map(|(part, link)| {
-            let code = Compiled {
-                announced: announced.take().unwrap_or_default(),
-                code: first.code.clone(),
-                pcs: first.pcs.clone(),
-                traps: first.traps.clone(),
-                pures: first.pures.clone(),
-                devices: first.devices.clone(),
-                tables: first.tables.clone(),
-                table_names: Vec::new(),
-                returns: Vec::new(),
-                mode: first.mode,
+            let facts = CodeFacts {
                 exits: exits.clone(),
                 faults: faults.clone(),
                 assumptions: part.assumptions().to_vec(),
-                start: part.code.as_ref().and_then(|code| code.start.clone()),
-                row: None,
+                start: part.code.as_ref().and_then(|code| code.facts.start.clone()),
                 written: written.clone(),
-                steps: 0,
-                waits: 0,
+                ..first.facts.clone()
+            };
+            let code = Compiled {
+                announced: announced.take().unwrap_or_default(),
+                code: first.code.clone(),
+                facts,
+                tables: first.tables.clone(),
                 at: part.at,
                 link: Some(link),
                 lanes: first.lanes,
@@ -332,7 +326,7 @@ impl Jit {
                 parts.push(Part { at, code: None, region, options });
             }
             for code in list {
-                if code.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
+                if code.facts.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
                     continue;
                 }
                 let Some((region, options)) = self.again(&code, meter)? else { continue };
@@ -371,10 +365,10 @@ impl Jit {
         let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
         for cut in cuts {
             let Some(region) = cut(&self.kernel, code.at, &none, meter)? else { continue };
-            let made = self.ready_to_compile(region, &code.assumptions, cut, meter)?;
+            let made = self.ready_to_compile(region, &code.facts.assumptions, cut, meter)?;
             if let Some((region, options)) = made
-                && *region.exits == *code.exits
-                && *region.faults == *code.faults
+                && *region.exits == *code.facts.exits
+                && *region.faults == *code.facts.faults
                 && !region.may_wait
             {
                 return Ok(Some((region, options)));
@@ -408,7 +402,10 @@ impl Jit {
 
 /// Whether a chain can check all that code assumes.
 fn can_be_checked(code: &Compiled) -> bool {
-    code.assumptions.iter().all(|a| a.known.apart.is_none() && !matches!(a.known.shape, Shape::Lines { .. }))
+    code.facts
+        .assumptions
+        .iter()
+        .all(|a| a.known.apart.is_none() && !matches!(a.known.shape, Shape::Lines { .. }))
 }
 
 fn code_bytes(list: &[Arc<Compiled>]) -> usize {

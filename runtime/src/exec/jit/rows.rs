@@ -291,7 +291,8 @@ impl Jit {
             phases: phases.list.into_iter().map(exits).collect(),
         };
         let mut code = self.compiled(made, entry)?;
-        (code.assumptions, code.written, code.row) = (assumptions, phases.written, Some(needs));
+        (code.facts.assumptions, code.facts.written, code.facts.row) =
+            (assumptions, phases.written, Some(needs));
         code.listing = listing;
         Ok(Some(code))
     }
@@ -307,7 +308,8 @@ impl Jit {
     /// which grid-row code for its class is made.
     pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
         let kind = self.known_class(size);
-        let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
+        let is_own =
+            |code: &Arc<Compiled>| code.facts.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
         let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
         // A kernel with a barrier has several phases. Testing that is cheaper than finding them, which would take
@@ -327,9 +329,9 @@ impl Jit {
 
     /// Whether grid-row code fits the warps of a block.
     fn row_fits(&self, code: &Compiled, sample: SampleBlock<'_>) -> bool {
-        let Some(needs) = &code.row else { return false };
+        let Some(needs) = &code.facts.row else { return false };
         let SampleBlock { frames, shared, whole, .. } = sample;
-        let assumed = code.assumptions.iter().all(|a| {
+        let assumed = code.facts.assumptions.iter().all(|a| {
             let start = a.offset as usize / 4;
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
         });
@@ -356,7 +358,7 @@ impl Jit {
             return None;
         }
         let kind = self.class_of(sample);
-        let is_own = |code: &Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
+        let is_own = |code: &Compiled| code.facts.row.as_ref().is_some_and(|needs| needs.kind == kind);
         let mut fitting = versions.list.iter().filter(|code| self.row_fits(code, sample));
         let found = fitting.clone().find(|code| is_own(code)).or_else(|| fitting.next()).cloned();
         let found = found.map(|code| (is_own(&code), code)).map(|(own, code)| (code, own));
