@@ -149,7 +149,7 @@ impl RunningBlock {
                 if self.fresh {
                     self.restart(launch.plan, launch.tiers);
                 }
-                if let (true, Some((next, way))) = (whole, self.same_way(kind, calls, launch.tiers)) {
+                if let (true, Some((next, way))) = (whole, self.same_exit(kind, calls, launch.tiers)) {
                     if !launch.tiers.is_barrier(kind) {
                         stepper.hop(at, found, calls.len());
                     }
@@ -296,7 +296,7 @@ impl RunningBlock {
 
     /// Where all warps continue after the same exit, if that does not depend on a warp's state, and which successor of
     /// the exit that is ([`crate::exec::path_cache`]).
-    fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
+    fn same_exit(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
         if calls.iter().any(|call| call.words[0] & call.word != 0) {
             // Some threads have ended.
             return None;

@@ -244,7 +244,7 @@ impl Jit {
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
             let exits =
-                part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
+                part.region.exits.iter().map(|&exit| self.link_exit(exit, number(exit), &passage)).collect();
             let first_fault = faults.len() as u32;
             faults.extend(part.region.faults.iter().copied());
             links.push(Link {
@@ -378,7 +378,12 @@ impl Jit {
     }
 
     /// Where an exit leads, by its number in the chain.
-    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkExit {
+    fn link_exit(
+        &self,
+        exit: ExitKind,
+        number: u32,
+        passage: &impl Fn(Block) -> Option<Passage>,
+    ) -> LinkExit {
         let ends = LinkExit { exit: number, next: None, taken: None, branches: false, any: false };
         let block = match exit {
             ExitKind::Ended => return ends,

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use crate::memory::{rebase, window_access};
 use warpjit_backend::{self as backend, FloatEnv, Generator, Options, RegionCode, Shape, Target, TrapSite};
 use warpjit_ir::interp::Warp;
-use warpjit_ir::meter::Spent;
+use warpjit_ir::meter::Usage;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -114,7 +114,7 @@ pub struct Jit {
     chains: Chains,
     /// Limits for compiling, and what has been used of them.
     budget: Budget,
-    spent: Mutex<Spent>,
+    spent: Mutex<Usage>,
     compiling: Mutex<Compiling>,
     /// The first reason why the code generator rejected a region.
     refusal: Mutex<Option<String>>,
@@ -149,7 +149,7 @@ impl Jit {
         facts: RowFacts,
         cache: Option<&CacheConfig>,
         budget: Budget,
-        spent: Spent,
+        spent: Usage,
     ) -> Result<Jit, Error> {
         let target = Target::host(variant.host.into())
             .map_err(|error| ConfigError::Host { reason: error.to_string() })?;
@@ -297,7 +297,8 @@ impl Jit {
             (None, None) => "",
         };
         let version = code.number;
-        let region = debug::Region { kernel, pc, kind, version, code: &code.code, pcs: &code.facts.pcs };
+        let region =
+            debug::FunctionCode { kernel, pc, kind, version, code: &code.code, pcs: &code.facts.pcs };
         if let Some(listing) = code.listing.take() {
             lock(&self.listings).push(Arc::new(CodeListing { name: region.name(), ..*listing }));
         }

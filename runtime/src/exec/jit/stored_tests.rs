@@ -12,7 +12,7 @@ use std::sync::Arc;
 use warpjit_backend::{TrapLane, TrapSite};
 use warpjit_ir::interp::Code as Interpreted;
 use warpjit_ir::interp::Warp;
-use warpjit_ir::meter::Spent;
+use warpjit_ir::meter::Usage;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{GuestFault, Space};
@@ -47,7 +47,7 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
     warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
     let variant = Variant::new(config, &Launch::default(), false);
     let kernel = Arc::new(Kernel::new(function, variant.region_options()));
-    let (budget, spent) = (config.budget, Spent::default());
+    let (budget, spent) = (config.budget, Usage::default());
     let cache = config.cache.as_ref();
     Arc::new(Jit::new(kernel, variant, RowFacts::default(), cache, budget, spent).expect("a host"))
 }
