@@ -87,7 +87,7 @@ impl Timing {
 
 /// One launch file's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct CaseResult {
     /// [`SuiteFile::name`].
     pub name: String,
     /// How the runs ended: `ok`, `mismatch`, `fault` or `error`.
@@ -158,7 +158,7 @@ pub struct Results {
     /// Where it ran.
     pub host: Host,
     /// By name.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseResult>,
 }
 
 impl Results {
@@ -218,12 +218,12 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares by name. Rows whose instruction counts differ are errors: they did not do the same.
-    pub fn new(now: &[Row], baseline: &[Row]) -> Comparison {
+    pub fn new(now: &[CaseResult], baseline: &[CaseResult]) -> Comparison {
         let before = |name: &str| baseline.iter().find(|row| row.name == name);
         let rows: Vec<_> =
             now.iter().filter_map(|row| Some(Compared::new(row, before(&row.name)?))).collect();
         let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio).collect();
-        let names = |rows: &[Row], others: &[Row]| {
+        let names = |rows: &[CaseResult], others: &[CaseResult]| {
             let missing = rows.iter().filter(|row| others.iter().all(|other| other.name != row.name));
             missing.map(|row| row.name.clone()).collect()
         };
@@ -242,7 +242,7 @@ impl Comparison {
 }
 
 impl Compared {
-    fn new(now: &Row, before: &Row) -> Compared {
+    fn new(now: &CaseResult, before: &CaseResult) -> Compared {
         let differ = |what: &str, now: u64, before: u64| {
             (now != before).then(|| format!("{what} differ: {now} here, {before} in the baseline"))
         };
@@ -318,7 +318,7 @@ impl Table {
     }
 
     /// A row.
-    pub fn row(self, row: &Row) -> String {
+    pub fn row(self, row: &CaseResult) -> String {
         let width = self.name_width;
         if row.status != "ok" {
             let message = row.message.as_deref().unwrap_or("");
@@ -338,7 +338,7 @@ impl Table {
     }
 
     /// The table of a comparison, a newline after each line.
-    pub fn comparison(self, comparison: &Comparison, now: &[Row]) -> String {
+    pub fn comparison(self, comparison: &Comparison, now: &[CaseResult]) -> String {
         let width = self.name_width;
         let mut text = format!("{:width$} {:>12} {:>10} {:>8}\n", "name", "baseline ms", "now ms", "faster");
         for row in &comparison.rows {
@@ -379,8 +379,8 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn row(name: &str, thread_instructions: u64, median_ms: f64) -> Row {
-        Row {
+    fn row(name: &str, thread_instructions: u64, median_ms: f64) -> CaseResult {
+        CaseResult {
             name: name.to_owned(),
             status: "ok".to_owned(),
             message: None,
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(compared.geometric_mean, None);
         let error = compared.rows[0].error.as_deref();
         assert_eq!(error, Some("thread instructions differ: 5 here, 6 in the baseline"));
-        let bad = Row { status: "mismatch".to_owned(), ..row("a", 5, 1.0) };
+        let bad = CaseResult { status: "mismatch".to_owned(), ..row("a", 5, 1.0) };
         assert!(Comparison::new(std::slice::from_ref(&bad), &[row("a", 5, 1.0)]).failed());
         assert!(!Comparison::new(&[row("a", 5, 1.0)], &[row("a", 5, 1.0)]).failed());
     }
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn other_settings_are_said() {
         let mut now = row("a", 5, 1.0);
-        let note = |now: &Row, before: &Row| {
+        let note = |now: &CaseResult, before: &CaseResult| {
             let rows = Comparison::new(std::slice::from_ref(now), std::slice::from_ref(before)).rows;
             rows[0].note.clone().unwrap_or_default()
         };
@@ -445,7 +445,7 @@ mod tests {
         // Files of before there were options.
         let mut old = serde_json::to_value(row("a", 5, 1.0)).unwrap();
         old.as_object_mut().unwrap().remove("options");
-        assert_eq!(serde_json::from_value::<Row>(old).unwrap(), row("a", 5, 1.0));
+        assert_eq!(serde_json::from_value::<CaseResult>(old).unwrap(), row("a", 5, 1.0));
     }
 
     #[test]

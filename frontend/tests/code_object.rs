@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use warpjit_frontend::container::{self, ContainerError, Selection, load_within};
 use warpjit_frontend::module::{ArgKind, Kernel, KernelArg, Module};
 use warpjit_frontend::{Chip, Isa};
-use warpjit_ir::meter::{Budget, Meter, Spent, Task};
+use warpjit_ir::meter::{Budget, Meter, Task, Usage};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/gcn")
@@ -254,7 +254,7 @@ fn metadata_is_within_the_budget() {
     let file = read("saxpy/fiji.co");
     let load = |bytes: u64| {
         let budget = Budget { bytes, ..Budget::default() };
-        let meter = Meter::new(Task::Loading, budget, Spent::default());
+        let meter = Meter::new(Task::Loading, budget, Usage::default());
         load_within(&file, Isa::Gcn, Selection::All, &meter).map(|module| module.kernels.len())
     };
     assert!(load(4 << 20).expect("it fits") > 0);

@@ -8,7 +8,7 @@ use warpjit_frontend::{Chip, Isa, fermi, gcn, tesla, vp1};
 
 use crate::Guest;
 use crate::guest::Left;
-use crate::oracle::Way;
+use crate::oracle::Setting;
 
 /// Counts by topic and name, and the operations of each instruction set that guests had.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -65,10 +65,10 @@ impl Coverage {
     }
 
     /// A run that was compared.
-    pub fn way(&mut self, way: Way, left: &Left) {
-        self.count("host", format!("{:?}", way.host));
-        self.count("chunks of", way.groups.map_or("auto".into(), |n| n.to_string()));
-        self.count("tier", format!("{:?}", way.tier));
+    pub fn setting(&mut self, setting: Setting, left: &Left) {
+        self.count("host", format!("{:?}", setting.host));
+        self.count("chunks of", setting.groups.map_or("auto".into(), |n| n.to_string()));
+        self.count("tier", format!("{:?}", setting.tier));
         self.count("compiled code ran", if left.report.stats.jit_share > 0.0 { "yes" } else { "no" });
     }
 

@@ -1,4 +1,4 @@
-//! Decides whether a guest ran right: the interpreter defines the result, and every other way to run the guest must give the
+//! Decides whether a guest ran right: the interpreter defines the result, and every other setting to run the guest must give the
 //! same.
 
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use warpjit_tests::random::rng::SplitMix;
 use crate::guest::{Faults, Guest, Left, Rules};
 use crate::{Finding, coverage::Coverage};
 
-/// Longer than any case takes; a case that takes longer in one way only is a finding.
+/// Longer than any case takes; a case that takes longer in one setting only is a finding.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A way to run a guest.
+/// A setting to run a guest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Way {
+pub struct Setting {
     /// The tier.
     pub tier: Tier,
     /// Groups of lanes in a chunk.
@@ -34,9 +34,9 @@ pub struct Way {
     pub lockstep: bool,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Way { tier, groups, threads, host, checked, count, lockstep } = self;
+        let Setting { tier, groups, threads, host, checked, count, lockstep } = self;
         let groups = groups.map_or("auto".into(), |n| n.to_string());
         write!(
             f,
@@ -45,10 +45,10 @@ impl fmt::Display for Way {
     }
 }
 
-impl Way {
+impl Setting {
     /// The interpreter.
-    pub fn reference(lockstep: bool) -> Way {
-        Way {
+    pub fn reference(lockstep: bool) -> Setting {
+        Setting {
             tier: Tier::Interp,
             groups: None,
             threads: 1,
@@ -60,8 +60,8 @@ impl Way {
     }
 
     /// Any other for a guest of these rules.
-    pub fn random(random: &mut SplitMix, rules: Rules) -> Way {
-        Way {
+    pub fn random(random: &mut SplitMix, rules: Rules) -> Setting {
+        Setting {
             tier: if random.one_in(8) { Tier::Auto } else { Tier::Jit },
             groups: random.pick(&[
                 Some(0),
@@ -100,18 +100,18 @@ impl Way {
 
 /// Engines, made where they are asked for first and kept.
 #[derive(Default)]
-pub struct Engines(HashMap<Way, Engine>);
+pub struct Engines(HashMap<Setting, Engine>);
 
 impl Engines {
-    /// The engine of a way; none where this host has not the instructions.
-    pub fn of(&mut self, way: Way) -> Option<&Engine> {
+    /// The engine of a setting; none where this host has not the instructions.
+    pub fn of(&mut self, setting: Setting) -> Option<&Engine> {
         // Threads and what engines know of programs take memory.
         if self.0.len() > 64 {
             self.0.clear();
         }
-        match self.0.entry(way) {
+        match self.0.entry(setting) {
             Entry::Occupied(known) => Some(known.into_mut()),
-            Entry::Vacant(place) => Some(place.insert(Engine::new(way.config()).ok()?)),
+            Entry::Vacant(place) => Some(place.insert(Engine::new(setting.config()).ok()?)),
         }
     }
 }
@@ -194,22 +194,22 @@ fn is_guests(name: &str) -> bool {
 /// Why it cannot be run: such a guest is no case.
 pub fn reference(guest: &Guest, engines: &mut Engines) -> Result<(Program, Left), String> {
     let program = guest.load().map_err(|error| error.to_string())?;
-    let engine = engines.of(Way::reference(guest.rules.lockstep)).ok_or("there is no interpreter")?;
+    let engine = engines.of(Setting::reference(guest.rules.lockstep)).ok_or("there is no interpreter")?;
     let left = guest.run(&program, engine, PATIENCE).map_err(|error| error.to_string())?;
     Ok((program, left))
 }
 
-/// What a guest does in `way` that it does not in the interpreter.
-pub fn differs(guest: &Guest, way: Way, engines: &mut Engines) -> Option<(&'static str, String)> {
+/// What a guest does in `setting` that it does not in the interpreter.
+pub fn differs(guest: &Guest, setting: Setting, engines: &mut Engines) -> Option<(&'static str, String)> {
     let (program, wanted) = reference(guest, engines).ok()?;
-    let got = guest.run(&program, engines.of(way)?, PATIENCE);
+    let got = guest.run(&program, engines.of(setting)?, PATIENCE);
     match got {
         Ok(got) => difference(guest, &wanted, &got),
         Err(error) => Some(("refused", format!("runs in the interpreter, else: {error}"))),
     }
 }
 
-/// Runs a guest in the interpreter and in some other ways.
+/// Runs a guest in the interpreter and in some other settings.
 ///
 /// # Errors
 ///
@@ -228,23 +228,23 @@ pub fn hold(
         }
     };
     coverage.guest(guest, &wanted);
-    let ways: u64 = if wanted.report.cancelled { 0 } else { 1 + random.below(3) };
-    for _ in 0..ways {
-        let way = Way::random(random, guest.rules);
-        let Some(engine) = engines.of(way) else { continue };
+    let settings: u64 = if wanted.report.cancelled { 0 } else { 1 + random.below(3) };
+    for _ in 0..settings {
+        let setting = Setting::random(random, guest.rules);
+        let Some(engine) = engines.of(setting) else { continue };
         let found = match guest.run(&program, engine, PATIENCE) {
             Ok(got) => {
-                coverage.way(way, &got);
+                coverage.setting(setting, &got);
                 difference(guest, &wanted, &got)
             }
             Err(error) => Some(("refused", format!("runs in the interpreter, else: {error}"))),
         };
         let Some((kind, text)) = found else { continue };
         let small = crate::minimize::minimize(guest, Duration::from_secs(40), |guest| {
-            differs(guest, way, engines).is_some_and(|(of, _)| of == kind)
+            differs(guest, setting, engines).is_some_and(|(of, _)| of == kind)
         });
-        let last = differs(&small, way, engines).map_or_else(|| text.clone(), |(_, text)| text);
-        let text = format!("{way}\n{text}\nmade smaller: {last}\n{}", small.listing());
+        let last = differs(&small, setting, engines).map_or_else(|| text.clone(), |(_, text)| text);
+        let text = format!("{setting}\n{text}\nmade smaller: {last}\n{}", small.listing());
         let left = reference(&small, engines).ok().map(|(_, left)| left);
         let files = crate::save::files(&small, left.as_ref(), &text);
         return Err(Box::new(Finding { kind: kind.into(), text, files }));

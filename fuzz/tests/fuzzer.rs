@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_fuzz::guest::{Buffer, Faults, Guest, Rules};
-use warpjit_fuzz::oracle::{self, Engines, Way};
+use warpjit_fuzz::oracle::{self, Engines, Setting};
 use warpjit_fuzz::targets::{self, Context};
 use warpjit_fuzz::{Finding, case_seed, minimize, repeat, save, watch};
 use warpjit_runtime::{HostLevel, Tier};
@@ -71,7 +71,7 @@ fn guest(text: &str) -> Guest {
 const STORE: &str = "s_nop 0\nv_add_u32 v4, s4, v3\ns_nop 0\nv_mov_b32 v5, 1\nglobal_store_dword v[1:2], v4, off\n\
                      s_nop 0\nv_mov_b32 v6, 3\ns_endpgm\n";
 
-const COMPILED: Way = Way {
+const COMPILED: Setting = Setting {
     tier: Tier::Jit,
     groups: None,
     threads: 1,

@@ -1,4 +1,5 @@
-//! The settings of an engine.
+//! The settings of an engine ([`Config`]): which tier executes guest code and with which instructions of the host, how many threads there
+//! are, and limits of time and memory. All settings give the same results, except for the accuracy of floats ([`Numerics`]).
 
 use crate::cache::CacheConfig;
 use crate::{Budget, Error, Observe};

@@ -7,7 +7,7 @@ use warpjit_frontend::container::{self, ContainerError, Selection};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
 use warpjit_frontend::{CodePlace, CodeSource, LoadError};
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::{Meter, Task, Usage};
 
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
@@ -144,7 +144,7 @@ impl Program {
 }
 
 fn meter(budget: Budget, cancel: Option<&CancelToken>) -> Meter {
-    let meter = Meter::new(Task::Loading, budget, Spent::default());
+    let meter = Meter::new(Task::Loading, budget, Usage::default());
     match cancel {
         Some(cancel) => meter.cancelled_by(cancel.flag()),
         None => meter,

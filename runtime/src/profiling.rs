@@ -2,7 +2,7 @@
 
 use crate::exec::Tiers;
 use crate::exec::samples::RawSamples;
-use crate::vm::sampler::{Place, Sample};
+use crate::vm::sampler::{Activity, Sample};
 use crate::{AccessProfile, BlockProfile, InstructionProfile, Profile, Program, Samples};
 use std::collections::BTreeMap;
 use warpjit_ir::interp;
@@ -81,9 +81,9 @@ fn samples(program: &Program, tiers: &Tiers, raw: &RawSamples) -> Samples {
                 Some(pc) => *samples.helpers.entry(program.address_of(pc)).or_default() += count,
                 None => samples.between += count,
             },
-            Sample::Place(Place::Compiler) => samples.compiling += count,
-            Sample::Place(Place::Runtime) => samples.runtime += count,
-            Sample::Place(Place::Interpreter(block)) => *blocks.entry(block).or_default() += count,
+            Sample::Activity(Activity::Compiler) => samples.compiling += count,
+            Sample::Activity(Activity::Runtime) => samples.runtime += count,
+            Sample::Activity(Activity::Interpreter(block)) => *blocks.entry(block).or_default() += count,
         }
     }
     for (block, count) in blocks {

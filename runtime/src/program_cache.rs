@@ -2,6 +2,9 @@
 //!
 //! Nothing of the embedder is called while the cache is locked: code is read, compared and lifted outside, and what was found is put in
 //! afterwards. Threads that miss the same program at the same time each lift it, and all get the first one's, so it is compiled once.
+//!
+//! A program in whose lifting no address was asked for (`Code::address`, `bound`) is the same at any place: its clones share everything
+//! and have a shift. An invalidation only makes the next [`ProgramCache::get`] compare the code.
 
 use crate::fork::Mutex;
 use crate::{Budget, CodeMap, CodeSource, Error, Program, ProgramOptions};

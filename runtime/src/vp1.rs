@@ -55,7 +55,7 @@ use warpjit_frontend::vp1::lift::{
 };
 use warpjit_frontend::vp1::{Inst, bundle_len, decode};
 use warpjit_ir::interp::{Flow, Frame, Warp};
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::{Meter, Task, Usage};
 use warpjit_ir::{Block, Function, Slot, Terminator};
 
 pub use outside::{Nobody, Outside, Transfer};
@@ -120,7 +120,7 @@ pub struct Machine {
     /// The token that can end runs.
     cancel: Option<CancelToken>,
     /// Budget used by all loads of the program together.
-    spent: Spent,
+    spent: Usage,
 }
 
 impl std::fmt::Debug for Machine {
@@ -158,12 +158,12 @@ fn load(
     chip: Chip,
     entries: &[u32],
     budget: Budget,
-    before: Spent,
+    before: Usage,
     cancel: Option<&CancelToken>,
-) -> Result<(Loaded, Spent), Error> {
+) -> Result<(Loaded, Usage), Error> {
     // Tables of the front end are made when they are first needed.
     let _section = Section::enter();
-    let mut meter = Meter::new(Task::Loading, budget, Spent { bytes: 0, ..before });
+    let mut meter = Meter::new(Task::Loading, budget, Usage { bytes: 0, ..before });
     if let Some(cancel) = cancel {
         meter = meter.cancelled_by(cancel.flag());
     }
@@ -234,7 +234,7 @@ impl Machine {
         cancel: Option<CancelToken>,
     ) -> Result<Machine, Error> {
         config.ensure_handlers()?;
-        let (mut loaded, spent) = load(code, chip, &[0], config.budget, Spent::default(), cancel.as_ref())?;
+        let (mut loaded, spent) = load(code, chip, &[0], config.budget, Usage::default(), cancel.as_ref())?;
         let warp = loaded.warp(config, cancel.as_ref())?;
         let shared = Shared::new(&loaded.plan, 0);
         Ok(Machine {

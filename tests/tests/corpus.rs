@@ -8,8 +8,8 @@
 //! - compiled code for SSE4.1, with checked memory and counting, and in lock step;
 //! - mixed tiers: three launches, one after the other, the first in the interpreter while the code is compiled.
 //!
-//! Cases of the packed families, which are many and small, run in the interpreter and in an eighth of the other ways, which depends
-//! on the case's name; `WARPJIT_ALL_CASES=1` runs them in all. Each family has enough cases for each way.
+//! Cases of the packed families, which are many and small, run in the interpreter and in an eighth of the other settings, which depends
+//! on the case's name; `WARPJIT_ALL_CASES=1` runs them in all. Each family has enough cases for each setting.
 //!
 //! Runs that count must all have the same counts. `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of
 //! them.
@@ -40,16 +40,16 @@ const PACKED: [&str; 10] = [
     "vp1-op",
 ];
 
-/// A way to run a launch file, and its engine.
-struct Way {
+/// A setting to run a launch file, and its engine.
+struct Setting {
     name: String,
     engine: Engine,
 }
 
 /// All of them; the tests share the engines.
-static WAYS: LazyLock<Result<Vec<Way>, String>> = LazyLock::new(ways);
+static SETTINGS: LazyLock<Result<Vec<Setting>, String>> = LazyLock::new(settings);
 
-fn ways() -> Result<Vec<Way>, String> {
+fn settings() -> Result<Vec<Setting>, String> {
     let only = std::env::var("WARPJIT_TIER").ok();
     let base = Config::default();
     let interp = base.clone().tier(Tier::Interp);
@@ -78,9 +78,9 @@ fn ways() -> Result<Vec<Way>, String> {
     let mixed = base.tier(Tier::Auto).hot_after(Some(0));
     list.push(("mixed with counts", mixed.clone().count(true).threads(1)));
     list.push(("mixed", mixed));
-    let mut ways = Vec::new();
+    let mut settings = Vec::new();
     for (name, config) in list {
-        // What would be the same code as another way is left out.
+        // What would be the same code as another setting is left out.
         let is_same = config.host == HostLevel::Avx2 || config.chunk_groups == Some(8);
         if is_same && !warpjit_backend::host_has_wide_vectors() {
             continue;
@@ -91,9 +91,9 @@ fn ways() -> Result<Vec<Way>, String> {
         let chunk = config.chunk_groups.map(|n| format!(", chunks of {n}")).unwrap_or_default();
         let name = format!("{name}, {} threads{chunk}", config.threads);
         let engine = Engine::new(config).map_err(|e| format!("{name}: {e}"))?;
-        ways.push(Way { name, engine });
+        settings.push(Setting { name, engine });
     }
-    Ok(ways)
+    Ok(settings)
 }
 
 fn main() -> ExitCode {
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&args, trials).exit_code()
 }
 
-/// What went wrong in which way.
+/// What went wrong in which setting.
 fn run_all_ways(case: &Case) -> Result<(), Failed> {
     let file = case.load()?;
     let program = load_program(&file).map_err(|e| format!("{e:#}"))?;
@@ -127,11 +127,11 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
     let family = case.name.split('/').next().unwrap_or_default();
     let some = PACKED.contains(&family) && std::env::var_os("WARPJIT_ALL_CASES").is_none();
     let number: usize = case.name.bytes().map(usize::from).sum();
-    for (n, way) in WAYS.as_ref().map_err(Clone::clone)?.iter().enumerate() {
+    for (n, setting) in SETTINGS.as_ref().map_err(Clone::clone)?.iter().enumerate() {
         if some && n > 0 && !(n + number).is_multiple_of(8) {
             continue;
         }
-        let config = way.engine.config();
+        let config = setting.engine.config();
         if alone && (config.threads == 2 || matches!(config.chunk_groups, Some(0 | 1 | 4))) {
             continue;
         }
@@ -141,7 +141,7 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
             continue;
         }
         let mut run = || -> anyhow::Result<Option<String>> {
-            let mut session = Session::with_program(&file, &way.engine, program.clone())?;
+            let mut session = Session::with_program(&file, &setting.engine, program.clone())?;
             let mut report = session.run()?;
             if config.tier == Tier::Auto {
                 for _ in 0..2 {
@@ -149,7 +149,7 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
                     if outcome.status != Status::Ok {
                         return Ok(Some(outcome.to_text(false)));
                     }
-                    way.engine.wait_for_compiler();
+                    setting.engine.wait_for_compiler();
                     session.restore()?;
                     report = session.run()?;
                 }
@@ -161,7 +161,7 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
             // Where warps race for a lock, how often they try is chance; where they race to exchange a word, only threads of the host race.
             let chance =
                 case.name.contains("lock") || config.thread_count() > 1 && case.name.contains("radv/atomics");
-            if way.engine.config().count && !chance && outcome.fault.is_none() {
+            if setting.engine.config().count && !chance && outcome.fault.is_none() {
                 let stats = &outcome.stats;
                 let counts = (stats.warp_instructions, stats.thread_instructions, stats.lane_slots);
                 let wanted = *counted.get_or_insert(counts);
@@ -175,8 +175,8 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
         };
         match run() {
             Ok(None) => {}
-            Ok(Some(text)) => wrong.push(format!("{}: {text}", way.name)),
-            Err(error) => wrong.push(format!("{}: {error:#}", way.name)),
+            Ok(Some(text)) => wrong.push(format!("{}: {text}", setting.name)),
+            Err(error) => wrong.push(format!("{}: {error:#}", setting.name)),
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("").into()) }

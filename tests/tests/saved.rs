@@ -15,7 +15,7 @@ use warpjit_runtime::{
 use warpjit_tests::corpus::{self, Case};
 use warpjit_tests::dialects::{ARGS, program};
 use warpjit_tests::random::seeds::{all_agree, seeds};
-use warpjit_tests::random::{self, Family, Loaded, Way};
+use warpjit_tests::random::{self, Family, Loaded, Setting};
 
 /// The engines that a launch goes through, again and again.
 fn engines() -> Vec<Engine> {
@@ -109,7 +109,7 @@ fn random_programs_run_in_pieces() {
     for family in [Family::Divergence, Family::Memory] {
         let pieces = all_agree(seeds(7000, 30), |seed| {
             let loaded = Loaded::new(&random::program(family, seed), seed);
-            let (wanted, _) = loaded.run(Way::REFERENCE, patience);
+            let (wanted, _) = loaded.run(Setting::REFERENCE, patience);
             if wanted.hangs {
                 return Ok(0.0);
             }

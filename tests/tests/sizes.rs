@@ -18,7 +18,7 @@ use warpjit_backend::{Generator, HostLevel, Options, Target, compile_region};
 use warpjit_frontend::container::{self, Selection};
 use warpjit_frontend::image::{CodeOptions, KernelImage};
 use warpjit_ir::interp::Code;
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::{Meter, Task, Usage};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::{Kernel, Region, RegionOptions, SlotFacts};
 use warpjit_ir::{Block, Budget};
@@ -122,7 +122,7 @@ fn check(least: usize, wanted: impl Fn(&Shape) -> bool, stages: &[Stage]) {
 }
 
 fn meter(task: Task) -> Meter {
-    Meter::new(task, Budget::default(), Spent::default())
+    Meter::new(task, Budget::default(), Usage::default())
 }
 
 /// The kernel of a sample, with the work that took.

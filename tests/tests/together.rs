@@ -26,6 +26,7 @@ mod gcn_scalar;
 mod gcn_shared_data;
 mod gcn_vector;
 mod global_windows;
+mod helper_lanes;
 mod indexed_loads;
 mod lanes_apart;
 mod lanes_descending;

@@ -1,5 +1,8 @@
-//! Loads and stores of lanes that lie along lines ([`super::lines`]): one vector for each line, whose places follow from the first and the
-//! distance between two.
+//! Emits loads and stores whose addresses are 2-D affine ([`super::lines`]): the lanes of a *line* (8 or 4 threads with the same row of
+//! the block) access memory side by side, and each line is at the same distance from the one before.
+//!
+//! Each line is one vector access. The first lane's address and the distance between two lines tell where all are, so one test for the
+//! first and the last line is enough. Example: in a block 8 wide, the 16 lanes of a vector are two lines of eight words.
 
 use iced_x86::Code;
 use regalloc2::RegClass;

@@ -1,4 +1,6 @@
-//! The chunk loop, blocks and terminators, slots, calls.
+//! Emits what is around the instructions of a region: the loop over the chunks of a warp, blocks and their terminators, edges with
+//! arguments, the reads and writes of slots, and calls of functions in Rust. Order of blocks, fuel and exits are decided in
+//! [`crate::flow`], for both code generators; here are the host's instructions for that ([`Flow`]).
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};

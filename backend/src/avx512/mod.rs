@@ -7,6 +7,32 @@
 //!
 //! [`code`] holds instructions over virtual registers, [`asm`] writes them, [`emit`] allocates registers (regalloc2, Cranelift's
 //! allocator) and encodes (iced-x86). The other modules lower the IR's operations, by topic.
+//!
+//! Which file writes which pattern of accesses or operations:
+//!
+//! | lanes access, or compute | code | file |
+//! |---|---|---|
+//! | contiguous words; one address | vectors; a scalar access | `side_by_side.rs`, `one_access.rs` |
+//! | 64-bit addresses | one test at run time for all near one base: vectors if contiguous, else each lane | `places.rs`, `even.rs`, `wide_lanes.rs` |
+//! | anywhere | gathers and scatters; scalar loads in functions with few | `gathers.rs` |
+//! | components of vectors of two or four | whole vectors, unused words masked off so that nothing faults for them | `apart.rs` |
+//! | last lane first: `b[i] = a[n-1-i]` | vectors with reversed elements | `descending.rs` |
+//! | contiguous in each 8 or 4 lanes only (blocks 8 or 12 wide) | half or quarter vectors behind a test | `runs.rs` |
+//! | coordinates of blocks 8 or 4 wide (2-D affine, `Shape::Lines`) | one vector a line, one test for the first and the last | `lines.rs`, `by_lines.rs` |
+//! | shared memory | one bounds test for a run of accesses; the run is emitted twice, without tests and lane by lane | `rows.rs`, `lane_by_lane.rs` |
+//! | shared memory just stored by nearby lanes | taken from the stored vectors: the host does not forward two stores to one load | `held.rs` |
+//! | 64-bit values whose addresses repeat | one gather, or broadcasts | `alike.rs` |
+//! | `x[col[k]]` in divergent loops | scalar loads; inactive lanes use the first lane's first index | `indexed.rs` |
+//! | table look-ups | byte permutations up to 128 words, pairs of tables, xor trees | `lookups.rs`, `special.rs`, `table_trees.rs` |
+//! | truncating multiply-adds | a run in three versions, one test at the end | `mads.rs` |
+//! | Tesla's `rcp`, `rsqrt` | written directly (`PureFn::special`) | `special.rs` |
+//! | atomics | a loop over the lanes with host instructions, else a call | `atomics.rs` |
+//! | the few lanes left in a one-block loop of scattered loads | one lane after another in scalar registers; a walking address is tested once | `single.rs`, `walks.rs` |
+//! | streams, in grid-row code | prefetches two pages ahead, not in loops | `streams.rs` |
+//!
+//! A value that is affine in each 16 lanes but not over the chunk is one scalar a vector, or one in all if consecutive vectors differ by
+//! a known constant ([`crate::vector_stride`]). `hoist.rs` moves invariants of generated loops (chunks, warps, blocks) out, with loads
+//! that cannot change.
 
 mod across;
 mod alike;

@@ -1,5 +1,11 @@
-//! How values of a region are kept, as far as that follows from their uses: as scalars for each sixteen lanes, in vectors at once, in
-//! flags.
+//! Finds values whose uses decide where they are kept, before code is emitted. Each function finds one kind:
+//!
+//! - loaded words whose only use is a sign extension: the load does that as well;
+//! - comparisons that only a branch uses: they stay in the host's flags;
+//! - conjunctions of words that only a comparison with zero uses: both are one instruction;
+//! - words that are the same in all lanes and that only operations on lanes use: they go into a vector at once.
+//!
+//! In: the function, its blocks in order of emission, and how often each value is used. Out: the values, by number or as a list.
 
 use warpjit_ir::analysis::Uses;
 use warpjit_ir::function::ValueDef;

@@ -1,9 +1,9 @@
-//! Addresses along which a single lane's loop walks: they are tested where the loop begins.
+//! Moves the test of an address out of a loop that runs a single lane, if the address grows by the same amount in each iteration.
 //!
-//! An address that grows by a small constant from turn to turn and is accessed in each of them cannot leave the address
-//! space unseen: behind its end there is nothing for farther than such a step, so the access itself traps. What it is
-//! aligned to does not change either. Such a loop takes fuel as any other does, though it ends where memory does:
-//! terabytes may lie in front of it.
+//! The last lanes of a loop run one after another ([`super::single`]). An address in such a loop is tested once, before the first
+//! iteration. That is enough if the loop accesses it in every iteration and it grows by a small constant: after the end of the address
+//! space no page is mapped for farther than one such step, so the access itself traps there. The alignment stays the same, too. The loop
+//! still takes fuel, because it may run over terabytes before that.
 
 use regalloc2::Block as HostBlock;
 use warpjit_ir::types::Scalar;

@@ -7,11 +7,11 @@ use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Slot, Terminator};
 
 use super::Lower;
-use crate::clif::{HostBlock, HostIntCC, I32, I32X4, I64, V};
+use crate::clif::{HostBlock, HostIntCC, I32, I64, V};
 use crate::context::at;
 use crate::error::Error;
 use crate::options::{Link, LinkExit, Passage};
-use crate::shape::{Shape, SlotShape};
+use crate::shape::SlotShape;
 
 /// Where the host's function is in a chain.
 pub(super) struct OfChain<'a> {
@@ -186,7 +186,8 @@ impl<'a> Lower<'a, '_> {
 
     /// Goes to the head of a link if a warp's slots are as `checks` says, else to its other version, or back to the driver.
     fn check_and_go(&mut self, checks: &[(Slot, SlotShape)], head: HostBlock, link: &'a Link<'a>) {
-        let Some(odd) = self.odd(checks) else { return self.e.jump(head, &[]) };
+        let frame = self.of_chain.as_ref().map_or(self.frame, |chain| chain.frame);
+        let Some(odd) = self.mismatch(checks, frame) else { return self.e.jump(head, &[]) };
         let unfit = match link.otherwise {
             Some(other) => self.arrival(other),
             None => self.e.cold_block(),
@@ -222,63 +223,5 @@ impl<'a> Lower<'a, '_> {
             self.e.switch_to(arrival);
             self.check_and_go(&links[number].checks, heads[number], &links[number]);
         }
-    }
-
-    /// Whether some slot of the warp has not the pattern it should, where that is to be checked: not 0 then. As
-    /// the runtime checks it before it enters code, but in all lanes.
-    fn odd(&mut self, checks: &[(Slot, SlotShape)]) -> Option<V> {
-        let (mut differ, mut odd): (Option<V>, Option<V>) = (None, None);
-        let frame = self.of_chain.as_ref().map_or(self.frame, |chain| chain.frame);
-        for &(slot, SlotShape { shape, lanes, .. }) in checks {
-            let step = match shape {
-                Shape::Uniform | Shape::Ones => 0,
-                Shape::Affine(step) | Shape::Packed(step) => step,
-                Shape::Lines { .. } => continue,
-            };
-            let place = self.slot_offsets[slot.index()] as i32;
-            if lanes < 4 {
-                // All ones in a uniform slot.
-                let word = self.e.load(I32, frame, place);
-                let not = self.e.icmp_imm(HostIntCC::NotEqual, word, u64::from(u32::MAX));
-                let not = self.e.uextend(I32, not);
-                odd = Some(odd.map_or(not, |odd| self.e.bor(odd, not)));
-                continue;
-            }
-            for part in (0..self.f.lanes).step_by(lanes as usize) {
-                let first = match shape {
-                    Shape::Ones => self.e.imm(I32, u64::from(u32::MAX)),
-                    _ => self.e.load(I32, frame, place + 4 * part as i32),
-                };
-                let all = self.e.splat(I32X4, first);
-                for lane in (0..lanes).step_by(4) {
-                    let mut v = self.e.load(I32X4, frame, place + 4 * (part + lane) as i32);
-                    if step != 0 {
-                        let steps: [u64; 4] = std::array::from_fn(|l| {
-                            u64::from(step.wrapping_mul((lane as usize + l) as i32) as u32)
-                        });
-                        let steps = self.e.lanes(I32X4, &steps);
-                        v = self.e.isub(v, steps);
-                    }
-                    let more = self.e.bxor(v, all);
-                    differ = Some(differ.map_or(more, |differ| self.e.bor(differ, more)));
-                }
-                if let Shape::Packed(step) = shape {
-                    // The low half may not carry into the high one.
-                    let low = self.e.band_imm(first, 0xffff);
-                    let low = self.e.uextend(I64, low);
-                    let last = u64::from(step.wrapping_mul(lanes as i32 - 1) as u32);
-                    let last = self.e.iadd_imm(low, last);
-                    let over = self.e.shr(last, 16);
-                    let over = self.e.ireduce(I32, over);
-                    odd = Some(odd.map_or(over, |odd| self.e.bor(odd, over)));
-                }
-            }
-        }
-        if let Some(differ) = differ {
-            let some = self.e.vany_true(differ);
-            let some = self.e.uextend(I32, some);
-            odd = Some(odd.map_or(some, |odd| self.e.bor(odd, some)));
-        }
-        odd
     }
 }

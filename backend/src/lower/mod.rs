@@ -19,6 +19,7 @@ mod memory;
 mod phases;
 mod preload;
 mod rows;
+mod slot_checks;
 mod translate;
 mod wide;
 

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::flow::Flow;
 use crate::options::{BlockRow, Phase, RowSlot, Successor};
 use crate::phase_exits::{NO_EXIT, PATIENCE, PhaseExits, WARP_BYTES, number};
-use crate::shape::{Shape, SlotShape};
+use crate::shape::SlotShape;
 
 /// Bytes from which on memory is copied in a loop.
 const LONG: u32 = 64;
@@ -260,51 +260,12 @@ impl<'a> Lower<'a, '_> {
 
     /// Leaves if a slot of the warp has not the shape it should.
     fn check_slots(&mut self, checks: &[(Slot, SlotShape)]) {
-        let mut odd: Option<V> = None;
-        let mut carries: Option<V> = None;
-        for &(slot, SlotShape { shape, lanes, .. }) in checks {
-            let step = match shape {
-                Shape::Uniform | Shape::Ones => 0,
-                Shape::Affine(step) | Shape::Packed(step) => step,
-                // Of warps as they start only.
-                Shape::Lines { .. } => continue,
-            };
-            let place = self.slot_offsets[slot.index()] as i32;
-            for part in (0..self.f.lanes).step_by(lanes as usize) {
-                let first = match shape {
-                    Shape::Ones => self.e.imm(I32, u64::from(u32::MAX)),
-                    _ => self.e.load(I32, self.frame, place + 4 * part as i32),
-                };
-                let all = self.e.splat(I32X4, first);
-                for lane in (0..lanes).step_by(4) {
-                    let mut v = self.e.load(I32X4, self.frame, place + 4 * (part + lane) as i32);
-                    if step != 0 {
-                        let steps: [u64; 4] = std::array::from_fn(|l| {
-                            u64::from(step.wrapping_mul((lane as usize + l) as i32) as u32)
-                        });
-                        let steps = self.e.lanes(I32X4, &steps);
-                        v = self.e.isub(v, steps);
-                    }
-                    let differ = self.e.bxor(v, all);
-                    odd = Some(odd.map_or(differ, |odd| self.e.bor(odd, differ)));
-                }
-                if let Shape::Packed(step) = shape {
-                    // The low half may not carry into the high one.
-                    let low = self.e.band_imm(first, 0xffff);
-                    let last = self.e.iadd_imm(low, u64::from(step.wrapping_mul(lanes as i32 - 1) as u32));
-                    let over = self.e.shr(last, 16);
-                    carries = Some(carries.map_or(over, |carries| self.e.bor(carries, over)));
-                }
-            }
-        }
-        let odd = odd.map(|odd| self.e.vany_true(odd));
-        for unfit in odd.into_iter().chain(carries) {
-            let (fits, leaves) = (self.e.block(), self.e.cold_block());
-            self.e.brif(unfit, (leaves, &[]), (fits, &[]));
-            self.e.switch_to(leaves);
-            self.leave(UNFIT);
-            self.e.switch_to(fits);
-        }
+        let Some(unfit) = self.mismatch(checks, self.frame) else { return };
+        let (fits, leaves) = (self.e.block(), self.e.cold_block());
+        self.e.brif(unfit, (leaves, &[]), (fits, &[]));
+        self.e.switch_to(leaves);
+        self.leave(UNFIT);
+        self.e.switch_to(fits);
     }
 
     /// What a slot of words holds that is the same in all lanes of a block of the row.

@@ -9,7 +9,7 @@ use warpjit::session::{load_program_within, program_options};
 use warpjit_frontend::container::{self, Selection};
 use warpjit_frontend::module::{Kernel, Module};
 use warpjit_frontend::{Chip, CodeSource, Isa, Stage};
-use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_ir::meter::{Meter, Task, Usage};
 use warpjit_runtime::{Budget, Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
@@ -104,7 +104,7 @@ impl Code {
             options.base = code.segment.map_or(0, |segment| code.address.wrapping_sub(segment) as u32);
         }
         let program = launch.as_ref().map(|l| &l.program);
-        let meter = Meter::new(Task::Loading, args.budget.budget(), Spent::default());
+        let meter = Meter::new(Task::Loading, args.budget.budget(), Usage::default());
         let module = if options.raw {
             container::raw::load(&bytes, options.isa)
         } else {

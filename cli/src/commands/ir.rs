@@ -9,7 +9,7 @@ use warpjit::outcome::Status;
 use warpjit_backend::{Generator, Options, Shape, Target, list_region};
 use warpjit_frontend::container::Selection;
 use warpjit_ir::function::SlotData;
-use warpjit_ir::meter::{Budget, Meter, Spent, Task};
+use warpjit_ir::meter::{Budget, Meter, Task, Usage};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
@@ -128,7 +128,7 @@ fn show_regions(
     settings: Settings<'_>,
     show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    let meter = Meter::new(Task::Compiling, settings.budget, Spent::default());
+    let meter = Meter::new(Task::Compiling, settings.budget, Usage::default());
     let kernel = Kernel::within(function.clone(), settings.regions, settings.read_only, &meter)?;
     let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];

@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::json;
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
-use warpjit::suite::{Comparison, FORMAT, Host, Results, Row, SuiteFile, Table, launch_files};
+use warpjit::suite::{CaseResult, Comparison, FORMAT, Host, Results, SuiteFile, Table, launch_files};
 
 use super::bench::{Counting, measure};
 use super::print::print;
@@ -81,9 +81,9 @@ fn graver(a: Status, b: Status) -> Status {
 }
 
 /// Times one launch file. One that is bad is a row as well: the others are still worth something.
-fn run(args: &BenchArgs, file: &SuiteFile) -> (Row, Status) {
+fn run(args: &BenchArgs, file: &SuiteFile) -> (CaseResult, Status) {
     let options = &args.engine;
-    let mut row = Row {
+    let mut row = CaseResult {
         name: file.name.clone(),
         status: String::new(),
         message: None,

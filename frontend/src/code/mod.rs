@@ -2,6 +2,17 @@
 //!
 //! The IR's `pc`s are *positions*, 32 bits wide. [`CodeMap`] turns them into the guest's addresses. Of code in a file, the position of a
 //! byte is its address. Of code in guest memory, ranges of guest addresses (*windows*) get positions when the program leads there.
+//!
+//! - **GCN** gets windows of 64 MiB of positions round the entry, and round each far place that a jump with a known target leads to, 63
+//!   at most. The entry is in the middle of the first, so that its position does not depend on its address. A computed jump at run time
+//!   goes through all windows; an address in none keeps its upper half, which no position has, so the fault can tell it.
+//!   `gcn/lift/analysis/statics.rs` knows targets by `s_getpc_b64` and constants. A vertex program calls its fetch shader by an address
+//!   in user data: the options name such words (`known_user_data`), they become constants, and a launch with others is an error.
+//! - **Tesla and Fermi**: a position is the offset in the code segment. After an unconditional end nothing is decoded, for it is another
+//!   program's.
+//!
+//! A launch maps no segment for code in guest memory. What a program depends on are the instructions that were decoded, and what was
+//! looked at but is none or could not be read ([`CodeMap::ranges`]).
 
 mod map;
 mod memory;

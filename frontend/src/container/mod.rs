@@ -14,7 +14,7 @@ pub mod raw;
 mod selection;
 pub mod text;
 
-use warpjit_ir::meter::{Budget, Meter, Spent, Task};
+use warpjit_ir::meter::{Budget, Meter, Task, Usage};
 
 pub use crate::error::ContainerError;
 use crate::isa::Isa;
@@ -23,7 +23,7 @@ pub use selection::Selection;
 
 /// Finds out what the bytes are and takes them apart, with all kernels and the usual budget. `isa` is the instruction set of raw words.
 pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
-    let meter = Meter::new(Task::Loading, Budget::default(), Spent::default());
+    let meter = Meter::new(Task::Loading, Budget::default(), Usage::default());
     load_within(bytes, isa, Selection::All, &meter)
 }
 

@@ -170,7 +170,7 @@ fn parse_number(word: &str) -> Option<u32> {
 }
 
 /// A `const`, `consts` or `reloc` block.
-struct Segment {
+struct ConstSection {
     name: String,
     bank: u32,
     offset: u32,
@@ -178,8 +178,8 @@ struct Segment {
     contents: Option<Vec<u8>>,
 }
 
-fn segment(block: &[Token<'_>], line: u32, end_line: u32) -> Result<Segment, ContainerError> {
-    let mut segment = Segment { name: String::new(), bank: 0, offset: 0, bytes: 0, contents: None };
+fn segment(block: &[Token<'_>], line: u32, end_line: u32) -> Result<ConstSection, ContainerError> {
+    let mut segment = ConstSection { name: String::new(), bank: 0, offset: 0, bytes: 0, contents: None };
     for entry in entries(block, end_line)? {
         match entry.key {
             "name" => segment.name = entry.word()?.to_string(),
@@ -202,8 +202,8 @@ fn segment(block: &[Token<'_>], line: u32, end_line: u32) -> Result<Segment, Con
     Ok(segment)
 }
 
-impl Segment {
-    fn check(self, line: u32) -> Result<Segment, ContainerError> {
+impl ConstSection {
+    fn check(self, line: u32) -> Result<ConstSection, ContainerError> {
         match self.offset.checked_add(self.bytes) {
             Some(end) if end <= limits::BANK => Ok(self),
             _ => error(

@@ -89,7 +89,10 @@ pub trait Dialect: Sized + 'static {
     /// Length of a row's instructions in bytes.
     fn form_len(form: Self::Form) -> u8;
     /// True for words in a slot that belong to the operand behind them, not to the instruction.
-    fn is_operand_word(slot: &str, word: &str) -> bool;
+    fn is_operand_word(slot: &str, word: &str) -> bool {
+        let _ = (slot, word);
+        false
+    }
 
     /// The field of that name.
     fn field(name: &str) -> Option<Self::Field>;
@@ -118,7 +121,9 @@ pub trait Dialect: Sized + 'static {
         None
     }
     /// The address from which the distances of an instruction's relative fields count.
-    fn origin(pc: u32, len_bytes: u8) -> u32;
+    fn origin(pc: u32, len_bytes: u8) -> u32 {
+        pc.wrapping_add(u32::from(len_bytes))
+    }
 
     /// Decodes an instruction from its words.
     fn decode_word(raw: u64, pc: u32, target: Self::Target) -> Result<Self::Inst, DecodeError>;

@@ -4,23 +4,17 @@ mod word;
 
 use super::field::{Field, Number};
 use super::operand::{Mods, Operand, PredSrc, RegWidth, Select, Src, TRUE_PRED};
-use super::table::{Fermi, table};
+use super::table::Fermi;
 use super::words::CONDITIONS;
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
-use crate::envydis::{self, DecodeError, Signs, Type, code, lane_mask};
+use crate::envydis::{self, DecodeError, Dialect, Signs, Type, code, lane_mask};
 
 type Element = envydis::Element<Fermi>;
 
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
 pub fn decode(code: &[u8], pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
-    decode_at(code, 0, pc, chip)
-}
-
-/// Decodes the instruction at address `pc` of a segment of which `code` begins at `base`.
-pub fn decode_at(code: &[u8], base: u32, pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
-    let at = pc.checked_sub(base).ok_or(DecodeError::Truncated { pc })?;
-    let (raw, _) = envydis::fetch::<Fermi>(code, at)?;
+    let (raw, _) = envydis::fetch::<Fermi>(code, pc)?;
     decode_word(raw, pc, chip)
 }
 
@@ -33,7 +27,7 @@ fn build(raw: u64, pc: u32, chip: Chip) -> Result<Builder, DecodeError> {
     let len = if raw & 8 == 0 { 8 } else { 4 };
     let raw = if len == 4 { raw & 0xffff_ffff } else { raw };
     let undefined = DecodeError::Undefined { pc, len, raw };
-    let row = table().find(raw, chip).ok_or(undefined)?;
+    let row = Fermi::table().find(raw, chip).ok_or(undefined)?;
     let empty =
         Src { operand: Operand::Imm(0), ty: None, select: Select::All, neg: false, abs: false, not: false };
     let mut builder = Builder {
@@ -69,7 +63,8 @@ fn build(raw: u64, pc: u32, chip: Chip) -> Result<Builder, DecodeError> {
         listed: 0,
         unexplained: None,
     };
-    let used = table().walk(row, raw, pc, chip, &mut |element| builder.element(element)).ok_or(undefined)?;
+    let used =
+        Fermi::table().walk(row, raw, pc, chip, &mut |element| builder.element(element)).ok_or(undefined)?;
     builder.finish();
     builder.inst.unknown = raw & !used;
     Ok(builder)
@@ -278,7 +273,7 @@ mod tests {
         let mut decoded = 0;
         for chip in [Chip::Gf100, Chip::Gk104] {
             for row in super::super::table::rows().iter().filter(|row| row.available(chip)) {
-                for word in table().samples(row, &mut || random.next()) {
+                for word in Fermi::table().samples(row, &mut || random.next()) {
                     let Ok(builder) = build(word, 0, chip) else { continue };
                     let text = builder.inst.row.text;
                     assert_eq!(builder.unexplained, None, "`{text}`: {}", builder.inst);

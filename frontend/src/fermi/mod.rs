@@ -36,7 +36,7 @@ pub use operand::{
 
 pub use asm::assemble;
 pub use chip::{Chip, Family};
-pub use decode::{decode, decode_at, decode_word};
+pub use decode::{decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use inst::{Inst, MAX_SRCS};
 pub use op::{Form, Op, Topic};

@@ -1,5 +1,7 @@
 //! What Fermi instructions do: word classes and operations.
 
+use crate::envydis::ops;
+
 /// Instruction word class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
@@ -11,35 +13,10 @@ pub enum Form {
     Control,
 }
 
-macro_rules! ops {
-    ($($(#[$about:meta])* $topic:ident { $($(#[$doc:meta])* $name:ident,)* })*) => {
-        /// What operations are about. The file that it names has their code.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Topic {
-            $($(#[$about])* $topic,)*
-        }
-
-        /// What an instruction does, apart from its modifiers and types. Sources in the order of [`Inst::srcs`](super::Inst::srcs).
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Op {
-            $($($(#[$doc])* $name,)*)*
-        }
-
-        impl Op {
-            /// Every operation.
-            pub const ALL: &'static [Op] = &[$($(Op::$name,)*)*];
-
-            /// What it is about, and so which file of the lifter has its code.
-            pub fn topic(self) -> Topic {
-                match self {
-                    $($(Op::$name => Topic::$topic,)*)*
-                }
-            }
-        }
-    };
-}
-
 ops! {
+    /// What an instruction does, apart from its modifiers and types. Sources in the order of [`Inst::srcs`](super::Inst::srcs).
+    Op;
+
     /// Arithmetic of f32, and the special-function unit. `lift/topics/float.rs`
     Float {
         /// f32 minimum if `mods.pred` is true, else maximum.

@@ -83,10 +83,6 @@ impl Dialect for Fermi {
         }
     }
 
-    fn is_operand_word(_slot: &str, _word: &str) -> bool {
-        false
-    }
-
     fn field(name: &str) -> Option<Field> {
         field::parse(name)
     }
@@ -121,10 +117,6 @@ impl Dialect for Fermi {
             "flags" => Some(Kind::Named("flags")),
             _ => SPECIAL.iter().find(|(_, special)| *special == name).map(|(num, _)| Kind::Special(*num)),
         }
-    }
-
-    fn origin(pc: u32, len_bytes: u8) -> u32 {
-        pc.wrapping_add(u32::from(len_bytes))
     }
 
     fn decode_word(raw: u64, pc: u32, target: Chip) -> Result<Inst, DecodeError> {
@@ -163,11 +155,6 @@ static TABLE: LazyLock<Table<Fermi>> = LazyLock::new(|| {
     table.add(|_| Form::Control, (7, 0xf), "", rows::CONTROL);
     table
 });
-
-/// The table.
-pub(super) fn table() -> &'static Table<Fermi> {
-    &TABLE
-}
 
 /// All rows.
 pub fn rows() -> &'static [Row] {

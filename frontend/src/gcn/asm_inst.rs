@@ -9,8 +9,8 @@ use super::field_memory;
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Form, layout};
 use super::operand::{Arg, InlineFloat, Operand, Type};
-use super::syntax::{self, Place};
-use super::table::{Row, Slot, table};
+use super::syntax::{self, TextOperand};
+use super::table::{ArgSlot, Row, table};
 use super::{Chip, Generation};
 
 /// An instruction as read.
@@ -145,7 +145,7 @@ fn candidates(name: &str, parts: &Text, chip: Chip) -> Vec<Candidate> {
                 continue;
             }
             let short = matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp);
-            let constant = row.srcs.iter().any(|slot| matches!(slot, Slot::K(_) | Slot::Imm32));
+            let constant = row.srcs.iter().any(|slot| matches!(slot, ArgSlot::K(_) | ArgSlot::Imm32));
             let own = match row.format {
                 Format::Vop3 => long_form(row),
                 _ if constant => Form::Constant,
@@ -204,7 +204,7 @@ fn build(
     let generation = chip.generation();
     let mut inst = skeleton(row, format, form, generation);
     inst.mem.segment = segment;
-    if format == Format::Vop3p && !row.srcs.contains(&Slot::Mix) {
+    if format == Format::Vop3p && !row.srcs.contains(&ArgSlot::Mix) {
         inst.op_sel_hi = 7;
     }
     if format == Format::Mtbuf {
@@ -219,14 +219,14 @@ fn build(
         known.ok_or_else(|| (word.column, format!("`{}` means nothing here", word.text)))?;
     }
     // What decides how wide operands are.
-    let places = syntax::places(row, &inst);
-    let optional = places.last() == Some(&Place::Constant(Slot::Optional));
+    let places = syntax::text_operands(row, &inst);
+    let optional = places.last() == Some(&TextOperand::Constant(ArgSlot::Optional));
     let count = parts.operands.len();
     if count != places.len() && !(optional && count + 1 == places.len()) {
         let column = parts.operands.get(places.len()).or(parts.operands.last()).map_or(0, |word| word.column);
         return Err((column, format!("{} operands, not {count}", places.len())));
     }
-    if let Some(index) = places.iter().position(|place| *place == Place::Saddr)
+    if let Some(index) = places.iter().position(|place| *place == TextOperand::Saddr)
         && parts.operands[index].text != "off"
     {
         let words = if segment == Segment::Global { 2 } else { 1 };
@@ -255,7 +255,7 @@ fn build(
 /// True where the text of the encoded instruction may differ though it is the same: images name more address registers
 /// than they must.
 fn unsaid(inst: &Inst, row: &Row) -> bool {
-    inst.format == Format::Mimg && row.srcs.iter().any(|slot| matches!(slot, Slot::Addr(_)))
+    inst.format == Format::Mimg && row.srcs.iter().any(|slot| matches!(slot, ArgSlot::Addr(_)))
 }
 
 /// Sets what follows from the operands, as the decoder does.
@@ -273,7 +273,7 @@ fn finish_parsed(inst: &mut Inst, row: &Row, form: Form) {
         // The constant is the only literal.
         let slots = row.srcs.iter().filter(|slot| slot.is_arg());
         let constants =
-            inst.srcs().iter().zip(slots).filter(|(_, slot)| matches!(slot, Slot::K(_) | Slot::Imm32));
+            inst.srcs().iter().zip(slots).filter(|(_, slot)| matches!(slot, ArgSlot::K(_) | ArgSlot::Imm32));
         let constant = constants.map(|(arg, _)| arg.operand).next();
         inst.literal = match constant {
             Some(Operand::Literal(word)) => Some(word),
@@ -291,7 +291,7 @@ fn finish_parsed(inst: &mut Inst, row: &Row, form: Form) {
 
 /// Reads one operand. `None`: it does not fit.
 fn operand(
-    place: Place,
+    place: TextOperand,
     text: &str,
     row: &Row,
     inst: &mut Inst,
@@ -305,8 +305,8 @@ fn operand(
         fits.then_some(())
     };
     match place {
-        Place::Dst if inst.format == Format::Exp => None,
-        Place::Dst => {
+        TextOperand::Dst if inst.format == Format::Exp => None,
+        TextOperand::Dst => {
             let arg = match inst.dst {
                 Some(arg) => arg,
                 None => {
@@ -316,24 +316,24 @@ fn operand(
             };
             memory(Some(arg), inst, |inst, arg| inst.dst = arg)
         }
-        Place::CarryOut => {
+        TextOperand::CarryOut => {
             let arg = inst.sdst;
             memory(arg, inst, |inst, arg| inst.sdst = arg)
         }
-        Place::Src(index, slot) => {
+        TextOperand::Src(index, slot) => {
             let arg = inst.srcs.get_mut(index)?;
             match slot {
-                Slot::Index => {
+                ArgSlot::Index => {
                     inst.simm16 = simm_slot(slot, text, generation)?;
                     arg.operand = Operand::Int((inst.simm16 & 15) as i8);
                     (inst.simm16 < 256).then_some(())
                 }
-                Slot::Param => {
+                ArgSlot::Param => {
                     let known = ["p10", "p20", "p0"].iter().position(|name| *name == text)?;
                     arg.operand = Operand::Int(known as i8);
                     Some(())
                 }
-                Slot::K(_) | Slot::Imm32 => {
+                ArgSlot::K(_) | ArgSlot::Imm32 => {
                     let mut constant = Arg::new(Operand::Off, arg.ty, 1);
                     if !plain(text, &mut constant, generation, true) {
                         return None;
@@ -356,7 +356,7 @@ fn operand(
                     }
                     (arg.operand != Operand::Off || inst.format == Format::Exp).then_some(())
                 }
-                Slot::Reg(..) if inst.format != Format::Vop3 && !is_register(text) => {
+                ArgSlot::Reg(..) if inst.format != Format::Vop3 && !is_register(text) => {
                     let sum = Expression::parse(text)?;
                     // A single word that is no label is a misspelt operand, but that shows only at the end.
                     *arg = Arg::new(Operand::Literal(0), arg.ty, arg.words);
@@ -366,23 +366,23 @@ fn operand(
                 _ => None,
             }
         }
-        Place::Constant(Slot::Target) => {
+        TextOperand::Constant(ArgSlot::Target) => {
             *expression = Some((Expression::parse(text)?, Use::Branch));
             Some(())
         }
-        Place::Constant(Slot::Attr) => {
+        TextOperand::Constant(ArgSlot::Attr) => {
             let (attr, chan) = text.strip_prefix("attr")?.split_once('.')?;
             let interp = inst.interp.get_or_insert_default();
             interp.attr = attr.parse().ok().filter(|attr| *attr < 64)?;
             interp.chan = ["x", "y", "z", "w"].iter().position(|name| *name == chan)? as u8;
             Some(())
         }
-        Place::Constant(slot) => {
+        TextOperand::Constant(slot) => {
             inst.simm16 = simm_slot(slot, text, generation)?;
-            (slot != Slot::Imm7 || inst.simm16 < 128).then_some(())
+            (slot != ArgSlot::Imm7 || inst.simm16 < 128).then_some(())
         }
-        Place::Offset => offset(text, inst),
-        Place::Addr => {
+        TextOperand::Offset => offset(text, inst),
+        TextOperand::Addr => {
             if text == "off" {
                 inst.mem.addr = None;
                 let none = field_memory::addr_words(row, inst) == 0
@@ -408,11 +408,12 @@ fn operand(
             (words != 0).then_some(())?;
             memory(Some(arg), inst, |inst, arg| inst.mem.addr = arg)
         }
-        Place::Data => {
-            let slot = field_memory::data_slot(row, 0).or(row.srcs.contains(&Slot::Gws).then_some(Slot::Gws));
+        TextOperand::Data => {
+            let slot =
+                field_memory::data_slot(row, 0).or(row.srcs.contains(&ArgSlot::Gws).then_some(ArgSlot::Gws));
             let (ty, words) = field_memory::data_type(slot?, inst);
             memory(Some(Arg::new(Operand::Off, ty, words)), inst, |inst, arg| inst.mem.data = arg)?;
-            if let Some(slot @ Slot::Returned(_)) = row.dst
+            if let Some(slot @ ArgSlot::Returned(_)) = row.dst
                 && inst.mem.glc
                 && inst.format != Format::Flat
             {
@@ -421,11 +422,11 @@ fn operand(
             }
             Some(())
         }
-        Place::Data1 => {
+        TextOperand::Data1 => {
             let (ty, words) = field_memory::data_type(field_memory::data_slot(row, 1)?, inst);
             memory(Some(Arg::new(Operand::Off, ty, words)), inst, |inst, arg| inst.mem.data1 = arg)
         }
-        Place::Base => {
+        TextOperand::Base => {
             let words = field_memory::base_words(row, inst.format)?;
             let mut arg = Arg::new(Operand::Off, Type::Words, words);
             let mut fits = plain(text, &mut arg, generation, false) && arg.operand.scalar_code().is_some();
@@ -438,16 +439,16 @@ fn operand(
             inst.mem.base = Some(arg);
             fits.then_some(())
         }
-        Place::Sampler => {
+        TextOperand::Sampler => {
             let arg = Arg::new(Operand::Off, Type::Words, 4);
             memory(Some(arg), inst, |inst, arg| inst.mem.sampler = arg)
         }
-        Place::Saddr if text == "off" => Some(()),
-        Place::Saddr => {
+        TextOperand::Saddr if text == "off" => Some(()),
+        TextOperand::Saddr => {
             let arg = inst.mem.saddr;
             memory(arg, inst, |inst, arg| inst.mem.saddr = arg)
         }
-        Place::Target => {
+        TextOperand::Target => {
             let numbered = |prefix: &str, first: u8, most: u8| {
                 let number: u8 = text.strip_prefix(prefix)?.parse().ok()?;
                 (number <= most).then_some(first + number)

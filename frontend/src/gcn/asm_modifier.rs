@@ -6,7 +6,7 @@ use super::layout::Flag;
 use super::operand::Select;
 use super::row_words::Property;
 use super::syntax;
-use super::table::{Row, Slot};
+use super::table::{ArgSlot, Row};
 use super::{Generation, field_memory};
 
 fn select(text: &str) -> Option<Select> {
@@ -128,7 +128,8 @@ pub(super) fn modifier(text: &str, row: &Row, inst: &mut Inst) -> Option<()> {
         "format" => (inst.mem.dfmt, inst.mem.nfmt) = buffer_format(value, generation)?,
         "op_sel" => {
             let (all, count) = bits(value)?;
-            let sources = row.srcs.iter().filter(|slot| matches!(slot, Slot::Reg(..) | Slot::Mix)).count();
+            let sources =
+                row.srcs.iter().filter(|slot| matches!(slot, ArgSlot::Reg(..) | ArgSlot::Mix)).count();
             inst.op_sel = all;
             if row.has(Property::OpSel) {
                 // The last one is the destination.

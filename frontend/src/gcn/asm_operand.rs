@@ -6,7 +6,7 @@ use rustc_apfloat::ieee::Half;
 use super::Generation;
 use super::operand::{Arg, InlineFloat, Operand, Type};
 use super::syntax::{self, GS_OPS, INDEX_MODES, SYS_OPS, WAIT_COUNTS};
-use super::table::Slot;
+use super::table::ArgSlot;
 
 /// A number: digits, `0x`, `0b`, `0o`, with a sign.
 pub(super) fn number(text: &str) -> Option<i64> {
@@ -211,12 +211,12 @@ fn simm(text: &str) -> Option<u16> {
 }
 
 /// What a slot says of `simm16`. `None`: it does not.
-pub(super) fn simm_slot(slot: Slot, text: &str, generation: Generation) -> Option<u16> {
+pub(super) fn simm_slot(slot: ArgSlot, text: &str, generation: Generation) -> Option<u16> {
     if let Some(value) = simm(text) {
         return Some(value);
     }
     match slot {
-        Slot::Hwreg => {
+        ArgSlot::Hwreg => {
             let mut parts = call(text, "hwreg")?.split(',').map(str::trim);
             let name = parts.next()?;
             let named = (0..64).find(|id| syntax::hwreg_name(*id, generation) == Some(name));
@@ -228,8 +228,8 @@ pub(super) fn simm_slot(slot: Slot, text: &str, generation: Generation) -> Optio
             let fits = id < 64 && (0..32).contains(&offset) && (1..=32).contains(&size);
             fits.then_some(id | (offset as u16) << 6 | (size as u16 - 1) << 11)
         }
-        Slot::Wait => wait(text, generation),
-        Slot::Message => {
+        ArgSlot::Wait => wait(text, generation),
+        ArgSlot::Message => {
             let mut parts = call(text, "sendmsg")?.split(',').map(str::trim);
             let name = parts.next()?;
             let named = (0..16).find(|id| syntax::message_name(*id, generation) == Some(name));
@@ -246,7 +246,7 @@ pub(super) fn simm_slot(slot: Slot, text: &str, generation: Generation) -> Optio
             let fits = id < 16 && (0..8).contains(&op) && (0..4).contains(&stream);
             fits.then_some(id | (op as u16) << 4 | (stream as u16) << 8)
         }
-        Slot::Index | Slot::GprIndex => {
+        ArgSlot::Index | ArgSlot::GprIndex => {
             let mut bits = 0;
             for name in call(text, "gpr_idx")?.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 bits |= 1 << INDEX_MODES.iter().position(|mode| *mode == name)?;

@@ -5,7 +5,7 @@ use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};
 use super::layout::{Form, Layout, layout};
 use super::operand::{Arg, Operand, Select, Type};
 use super::row_words::Property;
-use super::table::{Row, Slot, table};
+use super::table::{ArgSlot, Row, table};
 use super::{Chip, Generation};
 
 /// Why there is no instruction at an address.
@@ -91,7 +91,7 @@ fn find(word: u32, chip: Chip) -> Option<(&'static Row, Format, Form)> {
         };
         let row = row(format, code)?;
         let form = match bits(0, 9) {
-            _ if row.srcs.iter().any(|slot| matches!(slot, Slot::K(_))) => Form::Constant,
+            _ if row.srcs.iter().any(|slot| matches!(slot, ArgSlot::K(_))) => Form::Constant,
             0xf9 if row.has_sdwa(generation) => Form::Sdwa,
             0xfa if row.has_dpp(generation) => Form::Dpp,
             _ => Form::Plain,
@@ -105,7 +105,7 @@ fn find(word: u32, chip: Chip) -> Option<(&'static Row, Format, Form)> {
             0x17f => plain(Format::Sopp, bits(16, 7)),
             0x160.. => {
                 let row = row(Format::Sopk, bits(23, 5))?;
-                let form = if row.srcs.contains(&Slot::Imm32) { Form::Constant } else { Form::Plain };
+                let form = if row.srcs.contains(&ArgSlot::Imm32) { Form::Constant } else { Form::Plain };
                 Some((row, Format::Sopk, form))
             }
             _ => plain(Format::Sop2, bits(23, 7)),
@@ -134,7 +134,7 @@ fn find(word: u32, chip: Chip) -> Option<(&'static Row, Format, Form)> {
 
 /// Which form of VOP3 a row has.
 pub(super) fn long_form(row: &Row) -> Form {
-    if row.srcs.contains(&Slot::Attr) {
+    if row.srcs.contains(&ArgSlot::Attr) {
         Form::Interp
     } else if row.carry_out {
         Form::CarryOut
@@ -151,7 +151,7 @@ fn has_literal(word: u32, row: &Row, format: Format, generation: Generation) -> 
     match format {
         Format::Sop2 => word & 0xff == 255 || word >> 8 & 0xff == 255,
         Format::Sopc => {
-            let index = row.srcs.contains(&Slot::Index);
+            let index = row.srcs.contains(&ArgSlot::Index);
             word & 0xff == 255 || !index && word >> 8 & 0xff == 255
         }
         Format::Sop1 => source(0) && word & 0xff == 255,
@@ -180,12 +180,12 @@ pub(super) fn skeleton(row: &Row, format: Format, form: Form, generation: Genera
         return inst;
     }
     inst.dst = match row.dst {
-        Some(Slot::Carry) => Some(vcc),
+        Some(ArgSlot::Carry) => Some(vcc),
         slot => slot.map(blank),
     };
     for slot in row.srcs.iter().copied().filter(|slot| slot.is_arg()) {
         let mut arg = blank(slot);
-        if matches!(slot, Slot::Carry | Slot::Implicit) {
+        if matches!(slot, ArgSlot::Carry | ArgSlot::Implicit) {
             arg = vcc;
         }
         if let Some(place) = inst.srcs.get_mut(usize::from(inst.src_count)) {
@@ -222,15 +222,15 @@ pub(super) fn finish(inst: &mut Inst, row: &Row) {
     let slots = row.srcs.iter().filter(|slot| slot.is_arg());
     for (arg, slot) in inst.srcs.iter_mut().zip(slots) {
         match (slot, dst) {
-            (Slot::Tied, Some(dst)) => *arg = dst,
-            (Slot::K(_) | Slot::Imm32, _) => arg.operand = Operand::Literal(inst.literal.unwrap_or(0)),
+            (ArgSlot::Tied, Some(dst)) => *arg = dst,
+            (ArgSlot::K(_) | ArgSlot::Imm32, _) => arg.operand = Operand::Literal(inst.literal.unwrap_or(0)),
             _ => {}
         }
     }
     if is_memory(inst.format) {
         return;
     }
-    if row.srcs.contains(&Slot::Target) {
+    if row.srcs.contains(&ArgSlot::Target) {
         let offset = i64::from(inst.simm16 as i16) * 4;
         inst.target_pc = Some(inst.pc.wrapping_add(4).wrapping_add_signed(offset));
     }

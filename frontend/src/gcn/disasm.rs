@@ -6,8 +6,8 @@ use super::Generation;
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::operand::{Arg, Operand, Select, Type};
 use super::row_words::Property;
-use super::syntax::{self, GS_OPS, INDEX_MODES, Modifier, Place, SYS_OPS, WAIT_COUNTS};
-use super::table::{Row, Slot, table};
+use super::syntax::{self, GS_OPS, INDEX_MODES, Modifier, SYS_OPS, TextOperand, WAIT_COUNTS};
+use super::table::{ArgSlot, Row, table};
 
 impl Inst {
     /// The row of the table it was decoded by.
@@ -26,13 +26,13 @@ impl fmt::Display for Inst {
         f.write_str(&syntax::name(row, self))?;
         f.write_str(syntax::suffix(row, self))?;
         let mut separator = " ";
-        for place in syntax::places(row, self) {
+        for place in syntax::text_operands(row, self) {
             let text = place_text(place, self);
             if text.is_empty() {
                 continue;
             }
             write!(f, "{separator}{text}")?;
-            separator = if place == Place::Target { " " } else { ", " };
+            separator = if place == TextOperand::Target { " " } else { ", " };
         }
         for modifier in syntax::modifiers(row, self) {
             let text = modifier_text(modifier, row, self);
@@ -44,31 +44,31 @@ impl fmt::Display for Inst {
     }
 }
 
-fn place_text(place: Place, inst: &Inst) -> String {
+fn place_text(place: TextOperand, inst: &Inst) -> String {
     let mem = &inst.mem;
     let plain =
         |arg: &Option<Arg>| arg.as_ref().map_or_else(|| "off".to_owned(), |arg| operand_text(arg, inst));
     match place {
-        Place::Dst => plain(&inst.dst),
-        Place::CarryOut => plain(&inst.sdst),
-        Place::Src(index, slot) => match (slot, inst.src(index).operand) {
-            (Slot::Index, _) if inst.simm16 > 15 => format!("{:#x}", inst.simm16),
-            (Slot::Index, _) => index_text(inst.simm16),
-            (Slot::K(_), _) => format!("{:#x}", inst.literal.unwrap_or(0)),
-            (Slot::Param, Operand::Int(param)) => ["p10", "p20", "p0"]
+        TextOperand::Dst => plain(&inst.dst),
+        TextOperand::CarryOut => plain(&inst.sdst),
+        TextOperand::Src(index, slot) => match (slot, inst.src(index).operand) {
+            (ArgSlot::Index, _) if inst.simm16 > 15 => format!("{:#x}", inst.simm16),
+            (ArgSlot::Index, _) => index_text(inst.simm16),
+            (ArgSlot::K(_), _) => format!("{:#x}", inst.literal.unwrap_or(0)),
+            (ArgSlot::Param, Operand::Int(param)) => ["p10", "p20", "p0"]
                 .get(param as usize)
                 .map_or_else(|| format!("invalid_param_{param}"), |name| (*name).to_owned()),
             _ => source_text(&inst.src(index), inst),
         },
-        Place::Constant(slot) => constant_text(slot, inst),
-        Place::Offset => offset_text(inst),
-        Place::Addr => plain(&mem.addr),
-        Place::Data => plain(&mem.data),
-        Place::Data1 => plain(&mem.data1),
-        Place::Base => plain(&mem.base),
-        Place::Sampler => plain(&mem.sampler),
-        Place::Saddr => plain(&mem.saddr),
-        Place::Target => export_target(inst.exp.map_or(0, |exp| exp.target)),
+        TextOperand::Constant(slot) => constant_text(slot, inst),
+        TextOperand::Offset => offset_text(inst),
+        TextOperand::Addr => plain(&mem.addr),
+        TextOperand::Data => plain(&mem.data),
+        TextOperand::Data1 => plain(&mem.data1),
+        TextOperand::Base => plain(&mem.base),
+        TextOperand::Sampler => plain(&mem.sampler),
+        TextOperand::Saddr => plain(&mem.saddr),
+        TextOperand::Target => export_target(inst.exp.map_or(0, |exp| exp.target)),
     }
 }
 
@@ -109,21 +109,21 @@ fn index_text(bits: u16) -> String {
 }
 
 /// What a slot shows of `simm16` or of the interpolation.
-fn constant_text(slot: Slot, inst: &Inst) -> String {
+fn constant_text(slot: ArgSlot, inst: &Inst) -> String {
     let simm = inst.simm16;
     match slot {
-        Slot::Simm => format!("{simm:#x}"),
-        Slot::Optional if simm == 0 => String::new(),
-        Slot::Decimal => hex_or_small(simm.into()),
-        Slot::Optional => simm.to_string(),
-        Slot::Imm7 => hex_or_small(simm.into()),
-        Slot::Target => simm.to_string(),
-        Slot::Hwreg => hwreg_text(simm, inst.generation),
-        Slot::Wait => wait_text(simm, inst.generation),
-        Slot::Message => message_text(simm, inst.generation),
-        Slot::GprIndex if simm < 16 => index_text(simm),
-        Slot::GprIndex => format!("{simm:#x}"),
-        Slot::Attr => {
+        ArgSlot::Simm => format!("{simm:#x}"),
+        ArgSlot::Optional if simm == 0 => String::new(),
+        ArgSlot::Decimal => hex_or_small(simm.into()),
+        ArgSlot::Optional => simm.to_string(),
+        ArgSlot::Imm7 => hex_or_small(simm.into()),
+        ArgSlot::Target => simm.to_string(),
+        ArgSlot::Hwreg => hwreg_text(simm, inst.generation),
+        ArgSlot::Wait => wait_text(simm, inst.generation),
+        ArgSlot::Message => message_text(simm, inst.generation),
+        ArgSlot::GprIndex if simm < 16 => index_text(simm),
+        ArgSlot::GprIndex => format!("{simm:#x}"),
+        ArgSlot::Attr => {
             let interp = inst.interp.unwrap_or_default();
             format!("attr{}.{}", interp.attr, ["x", "y", "z", "w"][usize::from(interp.chan & 3)])
         }
@@ -315,7 +315,7 @@ fn modifier_text(modifier: Modifier, row: &Row, inst: &Inst) -> String {
     let none = String::new;
     let word = |yes: bool, text: &str| if yes { text.to_owned() } else { String::new() };
     let mem = &inst.mem;
-    let sources = row.srcs.iter().filter(|slot| matches!(slot, Slot::Reg(..) | Slot::Mix)).count();
+    let sources = row.srcs.iter().filter(|slot| matches!(slot, ArgSlot::Reg(..) | ArgSlot::Mix)).count();
     let all = (1u8 << sources.min(7)) - 1;
     match modifier {
         Modifier::High => word(inst.interp.is_some_and(|interp| interp.high), "high"),
@@ -328,7 +328,7 @@ fn modifier_text(modifier: Modifier, row: &Row, inst: &Inst) -> String {
         Modifier::OpSel if inst.op_sel & all == 0 => none(),
         Modifier::OpSel => bits_text("op_sel", inst.op_sel, sources),
         Modifier::OpSelHi => {
-            let usual = if row.srcs.contains(&Slot::Mix) { 0 } else { all };
+            let usual = if row.srcs.contains(&ArgSlot::Mix) { 0 } else { all };
             if inst.op_sel_hi & all == usual {
                 none()
             } else {

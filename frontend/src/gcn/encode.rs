@@ -5,7 +5,7 @@ use super::field;
 use super::inst::{Format, Inst};
 use super::layout::{Form, layout};
 use super::operand::Operand;
-use super::table::{Row, Slot, table};
+use super::table::{ArgSlot, Row, table};
 
 /// The bits of an instruction and its length in bytes; `None` where no encoding says what the decoded form says.
 /// Bits that mean nothing are zero. `pc`, `raw`, `len` and `target_pc` of the decoded form do not count.
@@ -24,7 +24,7 @@ pub(super) fn encode_row(inst: &Inst, row: &Row) -> Option<(u64, u8)> {
         Format::Vop3 => long_form(row),
         _ if inst.sdwa.is_some() => Form::Sdwa,
         _ if inst.dpp.is_some() => Form::Dpp,
-        _ if row.srcs.iter().any(|slot| matches!(slot, Slot::K(_) | Slot::Imm32)) => Form::Constant,
+        _ if row.srcs.iter().any(|slot| matches!(slot, ArgSlot::K(_) | ArgSlot::Imm32)) => Form::Constant,
         _ => Form::Plain,
     };
     let layout = layout(inst.format, form, inst.generation)?;

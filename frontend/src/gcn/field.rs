@@ -1,47 +1,46 @@
 //! Reads the fields of an encoding into the decoded form ([`get`]) and writes them back ([`put`]). The two are inverse to each
 //! other.
 
-use super::codes;
 use super::field_memory::{get_memory, put_memory};
 use super::inst::{DppCtrl, Format, Inst, Omod, Unused};
 use super::layout::Field;
 use super::operand::{Arg, Operand, Select, Type};
 use super::row_words::Property;
-use super::table::{Class, Row, Slot};
+use super::table::{ArgSlot, Class, Row};
 use super::{Generation, Op};
 
 /// The source of an instruction that a source field belongs to: index in `srcs`, and its slot.
-fn source(row: &Row, field: u8) -> Option<(usize, Slot)> {
+fn source(row: &Row, field: u8) -> Option<(usize, ArgSlot)> {
     let index = row.source(field.into())?;
     Some((row.arg(index), row.srcs[index]))
 }
 
 /// Type, dwords and class of a source slot.
-fn slot_type(slot: Slot) -> (Type, u8, Class) {
+fn slot_type(slot: ArgSlot) -> (Type, u8, Class) {
     match slot {
-        Slot::Reg(ty, words, class) => (ty, words, class),
-        Slot::Carry | Slot::Implicit => (Type::B64, 2, Class::Scalar),
-        Slot::Mix => (Type::F32, 1, Class::Any),
-        Slot::K(ty) => (ty, 1, Class::Any),
-        Slot::DstField(ty) => (ty, (ty.bits() / 32).max(1) as u8, Class::Scalar),
+        ArgSlot::Reg(ty, words, class) => (ty, words, class),
+        ArgSlot::Carry | ArgSlot::Implicit => (Type::B64, 2, Class::Scalar),
+        ArgSlot::Mix => (Type::F32, 1, Class::Any),
+        ArgSlot::K(ty) => (ty, 1, Class::Any),
+        ArgSlot::DstField(ty) => (ty, (ty.bits() / 32).max(1) as u8, Class::Scalar),
         _ => (Type::B32, 1, Class::Any),
     }
 }
 
 /// An argument as a slot says, without an operand yet.
-pub(super) fn blank(slot: Slot) -> Arg {
+pub(super) fn blank(slot: ArgSlot) -> Arg {
     let (ty, words, _) = slot_type(slot);
     Arg::new(Operand::Off, ty, words)
 }
 
 /// An operand of a nine-bit field.
-fn nine_bits(value: u64, slot: Slot, generation: Generation) -> Option<Operand> {
+fn nine_bits(value: u64, slot: ArgSlot, generation: Generation) -> Option<Operand> {
     let (_, words, class) = slot_type(slot);
     match value {
         256.. if class == Class::Scalar => None,
-        256.. => codes::vector(value - 256, words),
+        256.. => Operand::vector(value - 256, words),
         _ if class == Class::Vector => None,
-        _ => codes::scalar(value as u16, generation, words),
+        _ => Operand::scalar(value as u16, generation, words),
     }
 }
 
@@ -59,41 +58,41 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
             let Some((index, slot)) = source(row, n) else { return zero };
             let vector = matches!(field, Field::Vsrc(_));
             let operand = match slot {
-                Slot::Index => {
+                ArgSlot::Index => {
                     inst.simm16 = value as u16;
                     Operand::Int((value & 15) as i8)
                 }
-                Slot::Param => {
+                ArgSlot::Param => {
                     inst.srcs[index].operand = Operand::Int((value & 3) as i8);
                     return (value < 3).then_some(());
                 }
-                Slot::Reg(_, _, Class::Vector) if value == 255 && !vector => return None,
+                ArgSlot::Reg(_, _, Class::Vector) if value == 255 && !vector => return None,
                 _ if value == 255 && !vector => Operand::Literal(inst.literal?),
-                Slot::Reg(_, words, Class::Scalar) if vector => {
-                    codes::scalar(value as u16, generation, words)?
+                ArgSlot::Reg(_, words, Class::Scalar) if vector => {
+                    Operand::scalar(value as u16, generation, words)?
                 }
-                _ if vector => codes::vector(value, blank(slot).words)?,
+                _ if vector => Operand::vector(value, blank(slot).words)?,
                 _ => nine_bits(value, slot, generation)?,
             };
             inst.srcs[index].operand = operand;
         }
         Field::Sdst => {
-            let from_field = row.srcs.iter().position(|slot| matches!(slot, Slot::DstField(_)));
+            let from_field = row.srcs.iter().position(|slot| matches!(slot, ArgSlot::DstField(_)));
             if let Some(index) = from_field {
                 let arg = &mut inst.srcs[row.arg(index)];
-                arg.operand = codes::scalar(value as u16, generation, arg.words)?;
+                arg.operand = Operand::scalar(value as u16, generation, arg.words)?;
             } else if let Some(dst) = &mut inst.dst {
-                dst.operand = codes::scalar(value as u16, generation, dst.words)?;
+                dst.operand = Operand::scalar(value as u16, generation, dst.words)?;
             }
         }
         Field::Vdst => match (&mut inst.dst, row.dst) {
-            (Some(dst), Some(Slot::Carry | Slot::Reg(_, _, Class::Scalar))) => {
-                dst.operand = codes::scalar(value as u16, generation, dst.words).filter(|_| value < 128)?;
+            (Some(dst), Some(ArgSlot::Carry | ArgSlot::Reg(_, _, Class::Scalar))) => {
+                dst.operand = Operand::scalar(value as u16, generation, dst.words).filter(|_| value < 128)?;
             }
-            (Some(dst), _) => dst.operand = codes::vector(value, dst.words)?,
+            (Some(dst), _) => dst.operand = Operand::vector(value, dst.words)?,
             (None, _) => return zero,
         },
-        Field::CarryOut => inst.sdst.as_mut()?.operand = codes::scalar(value as u16, generation, 2)?,
+        Field::CarryOut => inst.sdst.as_mut()?.operand = Operand::scalar(value as u16, generation, 2)?,
         Field::Simm => inst.simm16 = value as u16,
         Field::Constant => inst.literal = Some(value as u32),
         Field::Clamp => {
@@ -118,7 +117,9 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                     }
                     // The integer sources of float operations have the bits, which mean nothing.
                     Some(index)
-                        if row.has_neg(0) && !row.has(Property::Class) && row.srcs[index] != Slot::Carry => {}
+                        if row.has_neg(0)
+                            && !row.has(Property::Class)
+                            && row.srcs[index] != ArgSlot::Carry => {}
                     _ if on => return None,
                     _ => {}
                 }
@@ -133,7 +134,7 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         Field::OpSelHi2 => inst.op_sel_hi |= (value as u8) << 2,
         Field::NegLo | Field::NegHi => {
             let low = field == Field::NegLo;
-            if row.srcs.contains(&Slot::Mix) {
+            if row.srcs.contains(&ArgSlot::Mix) {
                 for (n, arg) in inst.srcs.iter_mut().enumerate().take(3) {
                     *(if low { &mut arg.neg } else { &mut arg.abs }) = value >> n & 1 != 0;
                 }
@@ -141,7 +142,7 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
             }
             *(if low { &mut inst.neg_lo } else { &mut inst.neg_hi }) = value as u8;
             // Packed integers have the bits for the first source only, their scalar products for all but the second.
-            let packed = |slot: Option<&Slot>| slot == Some(&Slot::Reg(Type::Pk16, 1, Class::Any));
+            let packed = |slot: Option<&ArgSlot>| slot == Some(&ArgSlot::Reg(Type::Pk16, 1, Class::Any));
             let all = (1 << row.srcs.len()) - 1;
             let sources = match (packed(row.dst.as_ref()), packed(row.srcs.first())) {
                 (true, _) => 1,
@@ -152,13 +153,13 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         }
         Field::SubSrc(n) => {
             let (index, slot) = source(row, n)?;
-            inst.srcs[index].operand = codes::vector(value, blank(slot).words)?;
+            inst.srcs[index].operand = Operand::vector(value, blank(slot).words)?;
         }
         Field::SubScalar(n) => {
             let (index, _) = source(row, n)?;
             if value != 0 {
                 let number = inst.srcs[index].operand.vgpr()?;
-                inst.srcs[index].operand = codes::scalar(number.into(), generation, 1)?;
+                inst.srcs[index].operand = Operand::scalar(number.into(), generation, 1)?;
             }
         }
         Field::SrcSel(n) => inst.srcs[source(row, n)?.0].sel = Select::from_code(value as u32)?,
@@ -169,7 +170,7 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         Field::Neg1(n) | Field::Abs1(n) => {
             let index = row.source(n.into())?;
             // The bits mean nothing for the integer sources of float operations in DPP form.
-            let float = matches!(row.srcs[index], Slot::Reg(ty, ..) if ty.is_float());
+            let float = matches!(row.srcs[index], ArgSlot::Reg(ty, ..) if ty.is_float());
             if inst.dpp.is_some() && !float && row.has_neg(0) {
                 return Some(());
             }
@@ -185,7 +186,7 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         Field::SubDst => {
             let dst = inst.dst.as_mut()?;
             dst.operand = match value {
-                0x80.. => codes::scalar(value as u16 & 0x7f, generation, 2)?,
+                0x80.. => Operand::scalar(value as u16 & 0x7f, generation, 2)?,
                 _ => Operand::Vcc(0),
             };
         }
@@ -214,7 +215,7 @@ fn is_interp16(op: Op) -> bool {
 /// The value of a field. `None`: the field cannot say it.
 pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64> {
     let generation = inst.generation;
-    let operand = |arg: &Arg| codes::code(arg.operand, generation).map(u64::from);
+    let operand = |arg: &Arg| arg.operand.code(generation).map(u64::from);
     let seven = |arg: &Arg| operand(arg).filter(|&code| code < 128);
     let eight = |arg: &Arg| operand(arg).filter(|&code| code < 256);
     let vector = |arg: &Arg| arg.operand.vgpr().map(u64::from);
@@ -239,8 +240,8 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
             let arg = inst.srcs().get(index)?;
             let (_, _, class) = slot_type(slot);
             match (slot, arg.operand) {
-                (Slot::Index, _) => inst.simm16.into(),
-                (Slot::Param, Operand::Int(value)) => value as u64,
+                (ArgSlot::Index, _) => inst.simm16.into(),
+                (ArgSlot::Param, Operand::Int(value)) => value as u64,
                 _ if matches!(field, Field::Ssrc(_)) => eight(arg)?,
                 _ if matches!(field, Field::Vsrc(_)) && class == Class::Scalar => eight(arg)?,
                 _ if matches!(field, Field::Vsrc(_)) => vector(arg)?,
@@ -248,7 +249,7 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
             }
         }
         Field::Sdst => {
-            let from_field = row.srcs.iter().position(|slot| matches!(slot, Slot::DstField(_)));
+            let from_field = row.srcs.iter().position(|slot| matches!(slot, ArgSlot::DstField(_)));
             match (from_field, &inst.dst) {
                 (Some(index), _) => seven(inst.srcs().get(row.arg(index))?)?,
                 (None, Some(dst)) => seven(dst)?,
@@ -256,7 +257,7 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
             }
         }
         Field::Vdst => match (&inst.dst, row.dst) {
-            (Some(dst), Some(Slot::Carry | Slot::Reg(_, _, Class::Scalar))) => seven(dst)?,
+            (Some(dst), Some(ArgSlot::Carry | ArgSlot::Reg(_, _, Class::Scalar))) => seven(dst)?,
             (Some(dst), _) => vector(dst)?,
             (None, _) => 0,
         },
@@ -270,10 +271,10 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
         Field::OpSel => inst.op_sel.into(),
         Field::OpSelHi => (inst.op_sel_hi & 3).into(),
         Field::OpSelHi2 => (inst.op_sel_hi >> 2 & 1).into(),
-        Field::NegLo if row.srcs.contains(&Slot::Mix) => {
+        Field::NegLo if row.srcs.contains(&ArgSlot::Mix) => {
             (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.neg)) << n).sum()
         }
-        Field::NegHi if row.srcs.contains(&Slot::Mix) => {
+        Field::NegHi if row.srcs.contains(&ArgSlot::Mix) => {
             (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.abs)) << n).sum()
         }
         Field::NegLo => inst.neg_lo.into(),

@@ -1,12 +1,11 @@
 //! Reads the fields of memory instructions and exports into the decoded form ([`get_memory`]) and writes them back
 //! ([`put_memory`]). The two are inverse to each other.
 
-use super::codes;
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Field, Flag};
 use super::operand::{Arg, Operand, Type};
 use super::row_words::Property;
-use super::table::{Row, Slot};
+use super::table::{ArgSlot, Row};
 use super::{Generation, Op};
 
 /// Dwords of 16-bit values: 1.2 has one in each dword, 1.4 two.
@@ -15,9 +14,9 @@ fn halves(count: u8, generation: Generation) -> u8 {
 }
 
 /// Type and dwords of the data of a memory row's slot. MIMG data depends on `dmask`.
-pub(super) fn data_type(slot: Slot, inst: &Inst) -> (Type, u8) {
+pub(super) fn data_type(slot: ArgSlot, inst: &Inst) -> (Type, u8) {
     match slot {
-        Slot::Reg(ty, words, _) if inst.format == Format::Mimg => {
+        ArgSlot::Reg(ty, words, _) if inst.format == Format::Mimg => {
             if data_is_atomic(inst) {
                 // Atomics come in two sizes; `dmask` tells which.
                 let count = (inst.mem.dmask.count_ones() as u8).max(1) + u8::from(inst.mem.tfe);
@@ -26,20 +25,20 @@ pub(super) fn data_type(slot: Slot, inst: &Inst) -> (Type, u8) {
             let words = if inst.mem.d16 { halves(words, inst.generation) } else { words };
             (ty, words + u8::from(inst.mem.tfe))
         }
-        Slot::Reg(ty, words, _) => (ty, words),
-        Slot::Halves(count) => (Type::Words, halves(count, inst.generation)),
-        Slot::Image => {
+        ArgSlot::Reg(ty, words, _) => (ty, words),
+        ArgSlot::Halves(count) => (Type::Words, halves(count, inst.generation)),
+        ArgSlot::Image => {
             let count = (inst.mem.dmask.count_ones() as u8).max(1);
             let words = if inst.mem.d16 { halves(count, inst.generation) } else { count };
             (Type::Words, words + u8::from(inst.mem.tfe))
         }
-        Slot::Returned(words) if inst.format == Format::Mimg => {
+        ArgSlot::Returned(words) if inst.format == Format::Mimg => {
             let wide = inst.mem.data.is_some_and(|data| {
                 data.words == 4 || data.words == 2 && inst.op != Op::IMAGE_ATOMIC_CMPSWAP
             });
             if wide { (Type::B64, 2 * words) } else { (Type::B32, words) }
         }
-        Slot::Returned(words) => (if words == 2 { Type::B64 } else { Type::B32 }, words),
+        ArgSlot::Returned(words) => (if words == 2 { Type::B64 } else { Type::B32 }, words),
         _ => (Type::B32, 1),
     }
 }
@@ -49,8 +48,8 @@ fn data_is_atomic(inst: &Inst) -> bool {
 }
 
 /// The slot of vector or scalar data in a memory row: the `index`th source that is data.
-pub(super) fn data_slot(row: &Row, index: usize) -> Option<Slot> {
-    let data = |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Halves(_) | Slot::Image);
+pub(super) fn data_slot(row: &Row, index: usize) -> Option<ArgSlot> {
+    let data = |slot: &ArgSlot| matches!(slot, ArgSlot::Reg(..) | ArgSlot::Halves(_) | ArgSlot::Image);
     row.srcs.iter().copied().filter(data).nth(index)
 }
 
@@ -74,14 +73,14 @@ pub(super) fn addr_words(row: &Row, inst: &Inst) -> u8 {
         Format::Mimg => row
             .srcs
             .iter()
-            .find_map(|slot| if let Slot::Addr(n) = slot { Some(*n) } else { None })
+            .find_map(|slot| if let ArgSlot::Addr(n) = slot { Some(*n) } else { None })
             .unwrap_or(1),
         _ => 1,
     }
 }
 
 fn has_addr(row: &Row) -> bool {
-    row.srcs.iter().any(|slot| matches!(slot, Slot::Addr(_)))
+    row.srcs.iter().any(|slot| matches!(slot, ArgSlot::Addr(_)))
 }
 
 /// As [`get`](super::field::get), for the fields of memory instructions and exports.
@@ -90,15 +89,15 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
     let zero = (value == 0).then_some(());
     match field {
         Field::Sdata => {
-            if row.srcs.contains(&Slot::Imm7) {
+            if row.srcs.contains(&ArgSlot::Imm7) {
                 inst.simm16 = value as u16;
                 return Some(());
             }
             let data = data_slot(row, 0).map(|slot| data_type(slot, inst));
             let dst = row.dst.map(|slot| data_type(slot, inst));
-            let read = |words| codes::scalar(value as u16, generation, words);
+            let read = |words| Operand::scalar(value as u16, generation, words);
             match (row.dst, data) {
-                (Some(Slot::Returned(_)), Some((ty, words))) => {
+                (Some(ArgSlot::Returned(_)), Some((ty, words))) => {
                     inst.mem.data = Some(Arg::new(read(words)?, ty, words));
                     let (ty, words) = dst?;
                     inst.dst = inst.mem.glc.then_some(Arg::new(inst.mem.data?.operand, ty, words));
@@ -114,15 +113,15 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
         Field::Base2 | Field::Base4 => {
             let Some(words) = base_words(row, inst.format) else { return zero };
             let unit = if field == Field::Base2 { 2 } else { 4 };
-            let operand = codes::scalar(value as u16 * unit, generation, words)?;
+            let operand = Operand::scalar(value as u16 * unit, generation, words)?;
             inst.mem.base = Some(Arg::new(operand, Type::Words, words));
         }
         Field::Sampler => {
-            if !row.srcs.contains(&Slot::Sampler) {
+            if !row.srcs.contains(&ArgSlot::Sampler) {
                 return Some(());
             }
             inst.mem.sampler =
-                Some(Arg::new(codes::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
+                Some(Arg::new(Operand::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
         }
         Field::SmrdOffset => {
             let code = (value & 0xff) as u16;
@@ -134,7 +133,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             } else {
                 let operand = match code {
                     255 => Operand::Literal(inst.literal?),
-                    _ => codes::scalar(code, generation, 1).filter(|_| code < 128)?,
+                    _ => Operand::scalar(code, generation, 1).filter(|_| code < 128)?,
                 };
                 inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
             }
@@ -146,38 +145,38 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
         Field::SmemOffset => return get_smem_offset(value, row, inst),
         Field::Addr => {
             let words = addr_words(row, inst);
-            if row.srcs.contains(&Slot::Gws) {
-                inst.mem.data = Some(Arg::new(codes::vector(value, 1)?, Type::B32, 1));
+            if row.srcs.contains(&ArgSlot::Gws) {
+                inst.mem.data = Some(Arg::new(Operand::vector(value, 1)?, Type::B32, 1));
                 return Some(());
             }
             if !has_addr(row) {
-                return (value == 0 || row.srcs.contains(&Slot::LdsOnly)).then_some(());
+                return (value == 0 || row.srcs.contains(&ArgSlot::LdsOnly)).then_some(());
             }
             if words == 0 || inst.mem.segment == Segment::Scratch && inst.mem.saddr.is_some() {
                 return Some(());
             }
             let ty = if words == 2 { Type::B64 } else { Type::U32 };
             let ty = if inst.format == Format::Mimg { Type::Words } else { ty };
-            inst.mem.addr = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            inst.mem.addr = Some(Arg::new(Operand::vector(value, words)?, ty, words));
         }
         Field::Data => {
             let stored = data_slot(row, 0).map(|slot| data_type(slot, inst));
             let loaded = row.dst.map(|slot| data_type(slot, inst));
             match (row.dst, stored) {
-                (Some(slot @ Slot::Returned(_)), Some((ty, words))) => {
-                    let operand = codes::vector(value, words)?;
+                (Some(slot @ ArgSlot::Returned(_)), Some((ty, words))) => {
+                    let operand = Operand::vector(value, words)?;
                     inst.mem.data = Some(Arg::new(operand, ty, words));
                     let (ty, words) = data_type(slot, inst);
                     inst.dst = inst.mem.glc.then_some(Arg::new(operand, ty, words));
                 }
                 (_, Some((ty, words))) => {
-                    inst.mem.data = Some(Arg::new(codes::vector(value, words)?, ty, words))
+                    inst.mem.data = Some(Arg::new(Operand::vector(value, words)?, ty, words))
                 }
                 (Some(_), None) => {
                     let (ty, words) = loaded?;
-                    inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+                    inst.dst = Some(Arg::new(Operand::vector(value, words)?, ty, words));
                 }
-                (None, None) => return (value == 0 || row.srcs.contains(&Slot::LdsOnly)).then_some(()),
+                (None, None) => return (value == 0 || row.srcs.contains(&ArgSlot::LdsOnly)).then_some(()),
             }
         }
         Field::Data0 | Field::Data1 => {
@@ -185,15 +184,15 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
                 return (value == 0 || inst.format == Format::Flat).then_some(());
             };
             let (ty, words) = data_type(slot, inst);
-            let arg = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            let arg = Some(Arg::new(Operand::vector(value, words)?, ty, words));
             *(if field == Field::Data0 { &mut inst.mem.data } else { &mut inst.mem.data1 }) = arg;
         }
         Field::MemDst => match row.dst {
             // Nothing is returned: the field means nothing.
-            Some(Slot::Returned(_)) if !inst.mem.glc => {}
+            Some(ArgSlot::Returned(_)) if !inst.mem.glc => {}
             Some(slot) => {
                 let (ty, words) = data_type(slot, inst);
-                inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+                inst.dst = Some(Arg::new(Operand::vector(value, words)?, ty, words));
             }
             None => return (value == 0 || inst.format == Format::Flat).then_some(()),
         },
@@ -211,7 +210,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             if !has_base(row) {
                 return zero;
             }
-            let operand = codes::scalar(value as u16, generation, 1)?;
+            let operand = Operand::scalar(value as u16, generation, 1)?;
             inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
         }
         Field::Offset => {
@@ -228,7 +227,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
         }
         Field::Segment => {
             inst.mem.segment = *[Segment::Flat, Segment::Scratch, Segment::Global].get(value as usize)?;
-            let atomic = matches!(row.dst, Some(Slot::Returned(_)));
+            let atomic = matches!(row.dst, Some(ArgSlot::Returned(_)));
             return (inst.mem.segment != Segment::Scratch || !atomic).then_some(());
         }
         Field::Saddr => match (value, inst.mem.segment) {
@@ -236,7 +235,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
             (_, Segment::Flat) => return zero,
             (_, segment) => {
                 let (ty, words) = if segment == Segment::Global { (Type::U64, 2) } else { (Type::U32, 1) };
-                inst.mem.saddr = Some(Arg::new(codes::scalar(value as u16, generation, words)?, ty, words));
+                inst.mem.saddr = Some(Arg::new(Operand::scalar(value as u16, generation, words)?, ty, words));
             }
         },
         Field::Flag(flag) => return get_flag(flag, value != 0, row, inst),
@@ -254,7 +253,7 @@ pub(super) fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -
 pub(super) fn base_words(row: &Row, format: Format) -> Option<u8> {
     match format {
         Format::Smem => {
-            row.srcs.iter().find_map(|slot| if let Slot::Base(n) = slot { Some(*n) } else { None })
+            row.srcs.iter().find_map(|slot| if let ArgSlot::Base(n) = slot { Some(*n) } else { None })
         }
         Format::Mimg => Some(8),
         _ => has_base(row).then_some(4),
@@ -288,7 +287,7 @@ fn get_smem_offset(value: u64, row: &Row, inst: &mut Inst) -> Option<()> {
         (false, false) => Some(value & 0x7f),
     };
     if let Some(code) = register {
-        let operand = codes::scalar(code as u16, inst.generation, 1)?;
+        let operand = Operand::scalar(code as u16, inst.generation, 1)?;
         inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
     }
     Some(())
@@ -308,18 +307,18 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
             return (has_offset(row) || !value).then_some(());
         }
         Flag::Glc if format == Format::Smem => has_offset(row),
-        Flag::Tfe if buffer && (inst.mem.lds || matches!(row.dst, Some(Slot::Returned(_)))) => {
+        Flag::Tfe if buffer && (inst.mem.lds || matches!(row.dst, Some(ArgSlot::Returned(_)))) => {
             return Some(());
         }
-        Flag::Offen | Flag::Idxen | Flag::Tfe if row.srcs.contains(&Slot::LdsOnly) => return Some(()),
-        Flag::Lds if row.srcs.contains(&Slot::LdsOnly) => {
+        Flag::Offen | Flag::Idxen | Flag::Tfe if row.srcs.contains(&ArgSlot::LdsOnly) => return Some(()),
+        Flag::Lds if row.srcs.contains(&ArgSlot::LdsOnly) => {
             inst.mem.lds = value;
             return value.then_some(());
         }
         // Only some loads can go to LDS.
         Flag::Lds => {
-            matches!(row.dst, Some(Slot::Reg(..))) && !row.has(Property::NoLds)
-                || row.srcs.contains(&Slot::LdsOnly)
+            matches!(row.dst, Some(ArgSlot::Reg(..))) && !row.has(Property::NoLds)
+                || row.srcs.contains(&ArgSlot::LdsOnly)
         }
         Flag::D16 => !data_is_atomic(inst) && !row.has(Property::NoD16),
         _ if buffer => has_base(row),
@@ -355,13 +354,13 @@ pub(super) fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
 /// As [`put`](super::field::put), for the fields of memory instructions and exports.
 pub(super) fn put_memory(field: Field, row: &Row, inst: &Inst) -> Option<u64> {
     let generation = inst.generation;
-    let operand = |arg: &Arg| codes::code(arg.operand, generation).map(u64::from);
+    let operand = |arg: &Arg| arg.operand.code(generation).map(u64::from);
     let seven = |arg: &Arg| operand(arg).filter(|&code| code < 128);
     let eight = |arg: &Arg| operand(arg).filter(|&code| code < 256);
     let vector = |arg: &Arg| arg.operand.vgpr().map(u64::from);
     let mem = &inst.mem;
     Some(match field {
-        Field::Sdata if row.srcs.contains(&Slot::Imm7) => (inst.simm16 & 0x7f).into(),
+        Field::Sdata if row.srcs.contains(&ArgSlot::Imm7) => (inst.simm16 & 0x7f).into(),
         Field::Sdata => mem.data.as_ref().or(inst.dst.as_ref()).map_or(Some(0), seven)?,
         Field::Base2 => mem.base.as_ref().map_or(Some(0), seven)? >> 1,
         Field::Base4 => mem.base.as_ref().map_or(Some(0), seven)? >> 2,
@@ -383,9 +382,9 @@ pub(super) fn put_memory(field: Field, row: &Row, inst: &Inst) -> Option<u64> {
             _ if generation == Generation::Gfx9 => (mem.offset & 0x1f_ffff) as u64,
             _ => u64::try_from(mem.offset).ok()?,
         },
-        Field::Addr if row.srcs.contains(&Slot::Gws) => mem.data.as_ref().map_or(Some(0), vector)?,
+        Field::Addr if row.srcs.contains(&ArgSlot::Gws) => mem.data.as_ref().map_or(Some(0), vector)?,
         Field::Addr => mem.addr.as_ref().map_or(Some(0), vector)?,
-        Field::Data0 if row.srcs.contains(&Slot::Gws) => 0,
+        Field::Data0 if row.srcs.contains(&ArgSlot::Gws) => 0,
         Field::Data => mem.data.as_ref().or(inst.dst.as_ref()).map_or(Some(0), vector)?,
         Field::Data0 => mem.data.as_ref().map_or(Some(0), vector)?,
         Field::Data1 => mem.data1.as_ref().map_or(Some(0), vector)?,

@@ -8,7 +8,6 @@ mod asm_inst;
 mod asm_modifier;
 mod asm_operand;
 pub mod chip;
-mod codes;
 mod decode;
 mod disasm;
 mod encode;

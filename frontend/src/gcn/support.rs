@@ -68,7 +68,7 @@ pub fn support_table() -> String {
             format that is not known. Levels are counted from `base_level` on to `last_level`, slices from `base_array` \
             on to the last one. Texels, slices and levels outside read as 0 and are not written. 5_9_9_9 can be stored, as \
             OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. Anisotropic filters take \
-            several probes along the longer change of the coordinates (docs/design.md, \"Textures\"); thresholds and biases of anisotropy \
+            several probes along the longer change of the coordinates (docs/textures.md); thresholds and biases of anisotropy \
             have no effect. Images with several samples a texel are loaded and stored by sample, up to 1.2 in thin tiles; on 1.4 as \
             the data equations of AMD's address library have them: samples are the highest bits of a block, of depths the lowest \
             (no source says whether they turn pipes and banks: those of colours do not). `image_gather4h` gives one component of four texels side by \

@@ -3,20 +3,20 @@
 use super::inst::{Format, Inst, Segment};
 use super::layout::Flag;
 use super::row_words::Property;
-use super::table::{Row, Slot};
+use super::table::{ArgSlot, Row};
 use super::{Generation, Op};
 
 /// An operand of the text; commas stand between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum TextOperand {
     /// Destination.
     Dst,
     /// Carry out.
     CarryOut,
     /// Source, by its number in the decoded form, and its slot.
-    Src(usize, Slot),
+    Src(usize, ArgSlot),
     /// What a slot says of `simm16` or interpolation.
-    Constant(Slot),
+    Constant(ArgSlot),
     /// SMEM: a constant or register or both; MUBUF: register or constant.
     Offset,
     /// Vector address, or `off`.
@@ -140,74 +140,74 @@ impl Flag {
 }
 
 /// The operands of the text. `inst` needs what decides which there are: format, SDWA, `glc` and the flags of buffers.
-pub(super) fn places(row: &Row, inst: &Inst) -> Vec<Place> {
+pub(super) fn text_operands(row: &Row, inst: &Inst) -> Vec<TextOperand> {
     let mut places = Vec::new();
     match inst.format {
         Format::Smem => {
-            if row.srcs.contains(&Slot::Imm7) {
-                places.push(Place::Constant(Slot::Imm7));
-            } else if matches!(row.dst, Some(Slot::Returned(_))) || row.dst.is_none() && has_data(row) {
-                places.push(Place::Data);
+            if row.srcs.contains(&ArgSlot::Imm7) {
+                places.push(TextOperand::Constant(ArgSlot::Imm7));
+            } else if matches!(row.dst, Some(ArgSlot::Returned(_))) || row.dst.is_none() && has_data(row) {
+                places.push(TextOperand::Data);
             } else if row.dst.is_some() {
-                places.push(Place::Dst);
+                places.push(TextOperand::Dst);
             }
-            if row.srcs.iter().any(|slot| matches!(slot, Slot::Base(_))) {
-                places.extend([Place::Base, Place::Offset]);
+            if row.srcs.iter().any(|slot| matches!(slot, ArgSlot::Base(_))) {
+                places.extend([TextOperand::Base, TextOperand::Offset]);
             }
         }
         Format::Ds => {
             if row.dst.is_some() {
-                places.push(Place::Dst);
+                places.push(TextOperand::Dst);
             }
-            let mut data = [Place::Data, Place::Data1].into_iter();
+            let mut data = [TextOperand::Data, TextOperand::Data1].into_iter();
             for slot in &row.srcs {
                 match slot {
-                    Slot::Addr(_) => places.push(Place::Addr),
+                    ArgSlot::Addr(_) => places.push(TextOperand::Addr),
                     _ => places.extend(data.next()),
                 }
             }
         }
         Format::Flat => {
-            if matches!(row.dst, Some(slot) if !matches!(slot, Slot::Returned(_)) || inst.mem.glc) {
-                places.push(Place::Dst);
+            if matches!(row.dst, Some(slot) if !matches!(slot, ArgSlot::Returned(_)) || inst.mem.glc) {
+                places.push(TextOperand::Dst);
             }
-            places.push(Place::Addr);
+            places.push(TextOperand::Addr);
             if has_data(row) {
-                places.push(Place::Data);
+                places.push(TextOperand::Data);
             }
             if inst.mem.segment != Segment::Flat {
-                places.push(Place::Saddr);
+                places.push(TextOperand::Saddr);
             }
         }
-        Format::Mubuf | Format::Mtbuf if row.srcs.contains(&Slot::LdsOnly) => {
-            places.extend([Place::Base, Place::Offset]);
+        Format::Mubuf | Format::Mtbuf if row.srcs.contains(&ArgSlot::LdsOnly) => {
+            places.extend([TextOperand::Base, TextOperand::Offset]);
         }
         Format::Mubuf | Format::Mtbuf if row.srcs.is_empty() && row.dst.is_none() => {}
         Format::Mubuf | Format::Mtbuf | Format::Mimg => {
-            let loads = row.dst.is_some() && !matches!(row.dst, Some(Slot::Returned(_)));
-            places.push(if loads { Place::Dst } else { Place::Data });
-            places.extend([Place::Addr, Place::Base]);
+            let loads = row.dst.is_some() && !matches!(row.dst, Some(ArgSlot::Returned(_)));
+            places.push(if loads { TextOperand::Dst } else { TextOperand::Data });
+            places.extend([TextOperand::Addr, TextOperand::Base]);
             if inst.format != Format::Mimg {
-                places.push(Place::Offset);
-            } else if row.srcs.contains(&Slot::Sampler) {
-                places.push(Place::Sampler);
+                places.push(TextOperand::Offset);
+            } else if row.srcs.contains(&ArgSlot::Sampler) {
+                places.push(TextOperand::Sampler);
             }
         }
         _ => {
             if inst.format == Format::Exp {
-                places.push(Place::Target);
+                places.push(TextOperand::Target);
             }
             if row.dst.is_some() {
-                places.push(Place::Dst);
+                places.push(TextOperand::Dst);
             }
             if row.carry_out {
-                places.push(Place::CarryOut);
+                places.push(TextOperand::CarryOut);
             }
             for (index, slot) in row.srcs.iter().copied().enumerate() {
                 match slot {
-                    Slot::Tied | Slot::Implicit => {}
-                    _ if slot.is_arg() => places.push(Place::Src(row.arg(index), slot)),
-                    _ => places.push(Place::Constant(slot)),
+                    ArgSlot::Tied | ArgSlot::Implicit => {}
+                    _ if slot.is_arg() => places.push(TextOperand::Src(row.arg(index), slot)),
+                    _ => places.push(TextOperand::Constant(slot)),
                 }
             }
         }
@@ -217,7 +217,9 @@ pub(super) fn places(row: &Row, inst: &Inst) -> Vec<Place> {
 
 /// True if a memory row has data that is read.
 fn has_data(row: &Row) -> bool {
-    row.srcs.iter().any(|slot| matches!(slot, Slot::Reg(..) | Slot::Halves(_) | Slot::Image | Slot::Gws))
+    row.srcs
+        .iter()
+        .any(|slot| matches!(slot, ArgSlot::Reg(..) | ArgSlot::Halves(_) | ArgSlot::Image | ArgSlot::Gws))
 }
 
 /// The modifiers that the text of an instruction can have, in their order.
@@ -228,7 +230,7 @@ pub(super) fn modifiers(row: &Row, inst: &Inst) -> Vec<Modifier> {
         Format::Smem => vec![flag(Flag::Glc)],
         Format::Vop3 if row.has(Property::OpSel) => vec![M::OpSel, M::Clamp],
         Format::Vop3 => vec![M::High, M::Clamp, M::Omod],
-        Format::Vop3p if row.srcs.contains(&Slot::Mix) => vec![M::OpSel, M::OpSelHi, M::Clamp],
+        Format::Vop3p if row.srcs.contains(&ArgSlot::Mix) => vec![M::OpSel, M::OpSelHi, M::Clamp],
         Format::Vop3p => vec![M::OpSel, M::OpSelHi, M::NegLo, M::NegHi, M::Clamp],
         Format::Vopc if inst.sdwa.is_some() => vec![M::Clamp, M::Omod, M::SrcSel(0), M::SrcSel(1)],
         Format::Vop1 | Format::Vop2 if inst.sdwa.is_some() => {
@@ -245,7 +247,7 @@ pub(super) fn modifiers(row: &Row, inst: &Inst) -> Vec<Modifier> {
         Format::Ds if row.has(Property::Two) => vec![M::Offset0, M::Offset1, flag(Flag::Gds)],
         Format::Ds => vec![M::Offset, flag(Flag::Gds)],
         Format::Flat => vec![M::Offset, flag(Flag::Glc), flag(Flag::Slc)],
-        Format::Mubuf if row.srcs.contains(&Slot::LdsOnly) => {
+        Format::Mubuf if row.srcs.contains(&ArgSlot::LdsOnly) => {
             vec![M::Offset, flag(Flag::Lds), flag(Flag::Glc), flag(Flag::Slc)]
         }
         Format::Mubuf => vec![

@@ -21,7 +21,7 @@ pub(super) enum Class {
 
 /// An operand of a row. The words of a row's text are explained in [`super::rows`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Slot {
+pub(super) enum ArgSlot {
     /// A register or constant.
     Reg(Type, u8, Class),
     /// That many 16-bit values.
@@ -80,21 +80,21 @@ pub(super) enum Slot {
     LdsOnly,
 }
 
-impl Slot {
+impl ArgSlot {
     /// True for slots that are sources of the decoded form (in formats without memory operands).
     pub(super) fn is_arg(self) -> bool {
         matches!(
             self,
-            Slot::Reg(..)
-                | Slot::DstField(_)
-                | Slot::Carry
-                | Slot::Tied
-                | Slot::Implicit
-                | Slot::K(_)
-                | Slot::Imm32
-                | Slot::Mix
-                | Slot::Index
-                | Slot::Param
+            ArgSlot::Reg(..)
+                | ArgSlot::DstField(_)
+                | ArgSlot::Carry
+                | ArgSlot::Tied
+                | ArgSlot::Implicit
+                | ArgSlot::K(_)
+                | ArgSlot::Imm32
+                | ArgSlot::Mix
+                | ArgSlot::Index
+                | ArgSlot::Param
         )
     }
 }
@@ -114,9 +114,9 @@ pub struct Row {
     pub text: &'static str,
     /// What a chip of these generations must have besides.
     pub features: Features,
-    pub(super) dst: Option<Slot>,
+    pub(super) dst: Option<ArgSlot>,
     pub(super) carry_out: bool,
-    pub(super) srcs: Vec<Slot>,
+    pub(super) srcs: Vec<ArgSlot>,
     /// Registers that it reads without naming them.
     pub reads: Registers,
     /// Registers that it writes without naming them.
@@ -157,26 +157,27 @@ impl Row {
 
     /// Index in [`super::Inst::srcs`] of the source that is a lane mask.
     pub fn mask_source(&self) -> Option<usize> {
-        let mask = |slot: &Slot| matches!(slot, Slot::Carry | Slot::Implicit);
+        let mask = |slot: &ArgSlot| matches!(slot, ArgSlot::Carry | ArgSlot::Implicit);
         self.srcs.iter().position(mask).map(|index| self.arg(index))
     }
 
     /// Whether the destination is a lane mask.
     pub fn writes_mask(&self) -> bool {
-        self.dst == Some(Slot::Carry)
+        self.dst == Some(ArgSlot::Carry)
     }
 
     /// Index in [`super::Inst::srcs`] of a lane's number, which a vector instruction takes from a scalar register.
     pub fn lane_source(&self) -> Option<usize> {
         let last = self.srcs.len().checked_sub(1)?;
-        let is_scalar = matches!(self.srcs[last], Slot::Reg(_, _, Class::Scalar));
+        let is_scalar = matches!(self.srcs[last], ArgSlot::Reg(_, _, Class::Scalar));
         is_scalar.then(|| self.arg(last))
     }
 
     /// Index of the source that stands in source field `field`.
     pub(super) fn source(&self, field: usize) -> Option<usize> {
-        let encoded =
-            |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Carry | Slot::Mix | Slot::Index | Slot::Param);
+        let encoded = |slot: &ArgSlot| {
+            matches!(slot, ArgSlot::Reg(..) | ArgSlot::Carry | ArgSlot::Mix | ArgSlot::Index | ArgSlot::Param)
+        };
         self.srcs.iter().enumerate().filter(|(_, slot)| encoded(slot)).nth(field).map(|(index, _)| index)
     }
 
@@ -187,24 +188,24 @@ impl Row {
 
     /// True if one source at least is a float.
     fn reads_float(&self) -> bool {
-        self.srcs.iter().any(|slot| matches!(slot, Slot::Reg(ty, ..) | Slot::K(ty) if ty.is_float()))
+        self.srcs.iter().any(|slot| matches!(slot, ArgSlot::Reg(ty, ..) | ArgSlot::K(ty) if ty.is_float()))
     }
 
     fn writes_float(&self) -> bool {
-        matches!(self.dst, Some(Slot::Reg(Type::F16 | Type::F32 | Type::F64, ..)))
+        matches!(self.dst, Some(ArgSlot::Reg(Type::F16 | Type::F32 | Type::F64, ..)))
     }
 
     /// True if source `index` has `neg` and `abs`.
     pub(super) fn has_neg(&self, index: usize) -> bool {
         match self.srcs.get(index) {
-            Some(Slot::Reg(ty, ..)) => ty.is_float() || self.has(Property::Mods),
+            Some(ArgSlot::Reg(ty, ..)) => ty.is_float() || self.has(Property::Mods),
             _ => false,
         }
     }
 
     /// True if source `index` has `sext` in SDWA form.
     pub(super) fn has_sext(&self, index: usize) -> bool {
-        matches!(self.srcs.get(index), Some(Slot::Reg(ty, ..)) if !ty.is_float())
+        matches!(self.srcs.get(index), Some(ArgSlot::Reg(ty, ..)) if !ty.is_float())
     }
 
     /// True if the long form has `clamp`.
@@ -221,7 +222,7 @@ impl Row {
 
     /// True if an SDWA form exists.
     pub(super) fn has_sdwa(&self, generation: Generation) -> bool {
-        let tied = self.srcs.contains(&Slot::Tied) && generation == Generation::Gfx9;
+        let tied = self.srcs.contains(&ArgSlot::Tied) && generation == Generation::Gfx9;
         self.has_dpp_or_sdwa(generation) && !tied
     }
 
@@ -231,9 +232,9 @@ impl Row {
     }
 
     fn has_dpp_or_sdwa(&self, generation: Generation) -> bool {
-        let wide = |slot: &Slot| match slot {
-            Slot::Reg(_, words, class) => *words > 1 || *class != Class::Any,
-            Slot::Carry | Slot::Tied => false,
+        let wide = |slot: &ArgSlot| match slot {
+            ArgSlot::Reg(_, words, class) => *words > 1 || *class != Class::Any,
+            ArgSlot::Carry | ArgSlot::Tied => false,
             _ => true,
         };
         !generation.is_old()
@@ -246,7 +247,7 @@ impl Row {
     /// True if the operation of a short format has a long form.
     pub(super) fn has_long(&self) -> bool {
         let short = matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
-        let constant = self.srcs.iter().any(|slot| matches!(slot, Slot::K(_)));
+        let constant = self.srcs.iter().any(|slot| matches!(slot, ArgSlot::K(_)));
         short && !constant && !self.has(Property::NoLong)
     }
 
@@ -320,59 +321,59 @@ fn parse_type(word: &str) -> Option<(Type, u8)> {
     })
 }
 
-fn parse_slot(word: &str) -> Option<Slot> {
+fn parse_slot(word: &str) -> Option<ArgSlot> {
     let number = |prefix: &str| word.strip_prefix(prefix).and_then(|rest| rest.parse::<u8>().ok());
     let typed = |prefix: &str| word.strip_prefix(prefix).and_then(parse_type);
     if let Some((ty, words)) = parse_type(word) {
-        return Some(Slot::Reg(ty, words, Class::Any));
+        return Some(ArgSlot::Reg(ty, words, Class::Any));
     }
     if let Some((ty, words)) = typed("s:") {
-        return Some(Slot::Reg(ty, words, Class::Scalar));
+        return Some(ArgSlot::Reg(ty, words, Class::Scalar));
     }
     if let Some((ty, words)) = typed("v:") {
-        return Some(Slot::Reg(ty, words, Class::Vector));
+        return Some(ArgSlot::Reg(ty, words, Class::Vector));
     }
     if let Some((ty, _)) = typed("d") {
-        return Some(Slot::DstField(ty));
+        return Some(ArgSlot::DstField(ty));
     }
     if let Some((ty, _)) = typed("k") {
-        return Some(Slot::K(ty));
+        return Some(ArgSlot::K(ty));
     }
     if let Some(count) = number("h") {
-        return Some(Slot::Halves(count));
+        return Some(ArgSlot::Halves(count));
     }
     if let Some(words) = number("base") {
-        return Some(Slot::Base(words));
+        return Some(ArgSlot::Base(words));
     }
     if let Some(words) = number("addr") {
-        return Some(Slot::Addr(words));
+        return Some(ArgSlot::Addr(words));
     }
     if let Some(words) = number("rtn") {
-        return Some(Slot::Returned(words));
+        return Some(ArgSlot::Returned(words));
     }
     Some(match word {
-        "vcc" => Slot::Carry,
-        "tied" => Slot::Tied,
-        "implicit" => Slot::Implicit,
-        "imm32" => Slot::Imm32,
-        "k" => Slot::Simm,
-        "n" => Slot::Decimal,
-        "opt" => Slot::Optional,
-        "imm7" => Slot::Imm7,
-        "rel" => Slot::Target,
-        "hwreg" => Slot::Hwreg,
-        "wait" => Slot::Wait,
-        "msg" => Slot::Message,
-        "idx" => Slot::Index,
-        "gpridx" => Slot::GprIndex,
-        "attr" => Slot::Attr,
-        "param" => Slot::Param,
-        "mix" => Slot::Mix,
-        "addr" => Slot::Addr(0),
-        "img" => Slot::Image,
-        "samp" => Slot::Sampler,
-        "gws" => Slot::Gws,
-        "ldsonly" => Slot::LdsOnly,
+        "vcc" => ArgSlot::Carry,
+        "tied" => ArgSlot::Tied,
+        "implicit" => ArgSlot::Implicit,
+        "imm32" => ArgSlot::Imm32,
+        "k" => ArgSlot::Simm,
+        "n" => ArgSlot::Decimal,
+        "opt" => ArgSlot::Optional,
+        "imm7" => ArgSlot::Imm7,
+        "rel" => ArgSlot::Target,
+        "hwreg" => ArgSlot::Hwreg,
+        "wait" => ArgSlot::Wait,
+        "msg" => ArgSlot::Message,
+        "idx" => ArgSlot::Index,
+        "gpridx" => ArgSlot::GprIndex,
+        "attr" => ArgSlot::Attr,
+        "param" => ArgSlot::Param,
+        "mix" => ArgSlot::Mix,
+        "addr" => ArgSlot::Addr(0),
+        "img" => ArgSlot::Image,
+        "samp" => ArgSlot::Sampler,
+        "gws" => ArgSlot::Gws,
+        "ldsonly" => ArgSlot::LdsOnly,
         _ => return None,
     })
 }

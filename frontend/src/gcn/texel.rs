@@ -4,10 +4,14 @@
 //! components from the highest bits down; the first component (red) has the lowest bits. Components with a shared exponent
 //! (5_9_9_9) are always floats, stored as OpenGL's extension `EXT_texture_shared_exponent` defines.
 //!
+//! The tables of formats are those of textures ([`warpjit_texture::format`]). The conversions of numbers here are of their own: they are
+//! arithmetic in f64, as the documents define them, and a test compares them with the quick ones of textures.
+//!
 //! Our choices, where no document says: integers that do not fit are clamped when stored, as Direct3D has it;
 //! components that the instruction does not supply are stored as 0; a format that does not exist loads as 0.
 
 use warpjit_ir::{PureFn, Scalar};
+use warpjit_texture::format::{Number, gcn_components, gcn_number};
 
 use crate::soft::{self, F16, F32, Format, Rounding, Tiny};
 
@@ -17,48 +21,31 @@ pub(crate) struct DataFormat {
     /// Bytes of a texel.
     pub(crate) bytes: u32,
     /// Widths of the components, from the lowest bits up.
-    pub(crate) widths: &'static [u32],
+    widths: &'static [u8],
     /// Whether the bits above them are an exponent that they have in common.
     pub(crate) shared_exponent: bool,
 }
 
 impl DataFormat {
-    /// By its code in descriptors and MTBUF words; 16 and up are those of images only. Code 0 and others that are reserved have
-    /// no format.
+    /// By its code in descriptors and MTBUF words ([`gcn_components`]). Code 0 and others that are reserved have no format.
     pub(crate) fn of(code: u32) -> Option<DataFormat> {
-        let (bytes, widths): (u32, &[u32]) = match code {
-            1 => (1, &[8]),
-            2 => (2, &[16]),
-            3 => (2, &[8, 8]),
-            4 => (4, &[32]),
-            5 => (4, &[16, 16]),
-            6 => (4, &[11, 11, 10]),
-            7 => (4, &[10, 11, 11]),
-            8 => (4, &[2, 10, 10, 10]),
-            9 => (4, &[10, 10, 10, 2]),
-            10 => (4, &[8, 8, 8, 8]),
-            11 => (8, &[32, 32]),
-            12 => (8, &[16, 16, 16, 16]),
-            13 => (12, &[32, 32, 32]),
-            14 => (16, &[32, 32, 32, 32]),
-            16 => (2, &[5, 6, 5]),
-            17 => (2, &[5, 5, 5, 1]),
-            18 => (2, &[1, 5, 5, 5]),
-            19 => (2, &[4, 4, 4, 4]),
-            20 => (4, &[24, 8]),
-            21 => (4, &[8, 24]),
-            22 => (8, &[32, 8]),
-            34 => (4, &[9, 9, 9]),
-            57 => (1, &[4, 4]),
-            58 => (2, &[5, 5, 6]),
-            _ => return None,
-        };
-        Some(DataFormat { bytes, widths, shared_exponent: code == SHARED_EXPONENT })
+        let (bytes, widths) = gcn_components(code)?;
+        Some(DataFormat { bytes: bytes.into(), widths, shared_exponent: code == SHARED_EXPONENT })
+    }
+
+    /// Widths of the components, from the lowest bits up.
+    pub(crate) fn widths(self) -> impl Iterator<Item = u32> {
+        self.widths.iter().map(|&width| width.into())
+    }
+
+    /// Width of a component that there is.
+    pub(crate) fn width(self, component: usize) -> Option<u32> {
+        self.widths().nth(component)
     }
 
     /// Bit number of a component's lowest bit.
     pub(crate) fn position(self, component: usize) -> u32 {
-        self.widths.iter().take(component).sum()
+        self.widths().take(component).sum()
     }
 }
 
@@ -68,89 +55,45 @@ const SHARED_EXPONENT: u32 = 34;
 pub(crate) const TRIPLE_WORDS: u32 = 13;
 
 /// Data format and number format of codes; `None` where there are no numbers in them.
-pub(crate) fn formats(data: u32, number: u32) -> Option<(DataFormat, NumberFormat)> {
-    let (data, number) = (DataFormat::of(data)?, NumberFormat::of(number)?);
-    (!data.shared_exponent || number == NumberFormat::Float).then_some((data, number))
+pub(crate) fn formats(data: u32, number: u32) -> Option<(DataFormat, Number)> {
+    let (data, number) = (DataFormat::of(data)?, gcn_number(number)?);
+    (!data.shared_exponent || number == Number::Float).then_some((data, number))
 }
 
-/// The codes below 64 for which this holds, as bits.
-const fn codes(known: &[u32]) -> u64 {
-    let (mut bits, mut n) = (0, 0);
-    while n < known.len() {
-        bits |= 1 << known[n];
-        n += 1;
+/// Data formats that an image may have here, as bits: 0, of which there is no texel, and all that [`DataFormat::of`] knows.
+pub(crate) const IMAGE_DATA_FORMATS: u64 = {
+    let (mut bits, mut code) = (1, 1);
+    while code < 64 {
+        bits |= (gcn_components(code).is_some() as u64) << code;
+        code += 1;
     }
     bits
+};
+
+/// Number formats that one may have, as bits.
+pub(crate) const IMAGE_NUMBER_FORMATS: u64 = {
+    let (mut bits, mut code) = (0, 0);
+    while code < 64 {
+        bits |= (gcn_number(code).is_some() as u64) << code;
+        code += 1;
+    }
+    bits
+};
+
+/// The format of a fourth component of `width` bits that the fetch of a vertex reads: before 1.4 two bits have no sign. Drivers' code puts
+/// it back (Mesa: "the hardware always treats the 2-bit alpha channel as unsigned"). It is not known of other loads.
+pub(crate) fn of_buffer_alpha(number: Number, width: u32) -> Number {
+    match number {
+        Number::Snorm | Number::SnormNoZero if width == 2 => Number::Unorm,
+        Number::Sscaled if width == 2 => Number::Uscaled,
+        Number::Sint if width == 2 => Number::Uint,
+        same => same,
+    }
 }
 
-/// Data formats that an image may have here: 0, of which there is no texel, and all that [`DataFormat::of`] knows.
-pub(crate) const IMAGE_DATA_FORMATS: u64 =
-    codes(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 34, 57, 58]);
-
-/// Number formats that one may have: those that [`NumberFormat::of`] knows.
-pub(crate) const IMAGE_NUMBER_FORMATS: u64 = codes(&[0, 1, 2, 3, 4, 5, 6, 7, 9]);
-
-/// How the bits of a component are a number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NumberFormat {
-    /// 0 to 1.
-    Unorm,
-    /// -1 to 1; the two lowest codes are both -1.
-    Snorm,
-    /// An unsigned integer as a float.
-    Uscaled,
-    /// A signed integer as a float.
-    Sscaled,
-    /// An unsigned integer.
-    Uint,
-    /// A signed integer.
-    Sint,
-    /// -1 to 1 as old OpenGL had it: no code is 0.
-    SnormOgl,
-    /// A float of 32, 16, 11 or 10 bits.
-    Float,
-    /// As `Unorm`, but all components except the fourth are gamma-corrected (images).
-    Srgb,
-}
-
-impl NumberFormat {
-    /// By its code.
-    pub(crate) fn of(code: u32) -> Option<NumberFormat> {
-        use NumberFormat::*;
-        Some(match code {
-            0 => Unorm,
-            1 => Snorm,
-            2 => Uscaled,
-            3 => Sscaled,
-            4 => Uint,
-            5 => Sint,
-            6 => SnormOgl,
-            7 => Float,
-            9 => Srgb,
-            _ => return None,
-        })
-    }
-
-    /// Whether components are integers in registers.
-    pub(crate) fn is_integer(self) -> bool {
-        matches!(self, NumberFormat::Uint | NumberFormat::Sint)
-    }
-
-    /// The format of a fourth component of `width` bits that the fetch of a vertex reads: before 1.4 two bits have no sign. Drivers'
-    /// code puts it back (Mesa: "the hardware always treats the 2-bit alpha channel as unsigned"). It is not known of other loads.
-    pub(crate) fn of_buffer_alpha(self, width: u32) -> NumberFormat {
-        match self {
-            NumberFormat::Snorm | NumberFormat::SnormOgl if width == 2 => NumberFormat::Unorm,
-            NumberFormat::Sscaled if width == 2 => NumberFormat::Uscaled,
-            NumberFormat::Sint if width == 2 => NumberFormat::Uint,
-            same => same,
-        }
-    }
-
-    /// What is 1 in this format.
-    pub(crate) fn one(self) -> u32 {
-        if self.is_integer() { 1 } else { 1f32.to_bits() }
-    }
+/// What is 1 in this format.
+pub(crate) fn one(number: Number) -> u32 {
+    if number.is_integer() { 1 } else { 1f32.to_bits() }
 }
 
 const F11: Format = Format { fraction: 6, bias: 15, tiny: Tiny::Keep };
@@ -236,23 +179,23 @@ fn sign_extended(bits: u32, width: u32) -> i32 {
 }
 
 /// A component's bits as what a register gets: the bits of an f32 or an integer. `alpha`: the fourth component.
-fn decode(format: NumberFormat, width: u32, bits: u32, alpha: bool) -> u32 {
+fn decode(format: Number, width: u32, bits: u32, alpha: bool) -> u32 {
     let signed = sign_extended(bits, width);
     let unsigned_max = f64::from(low_bits(width));
     let signed_max = f64::from((low_bits(width) >> 1).max(1));
     let float = |x: f64| (x as f32).to_bits();
     match format {
-        NumberFormat::Unorm => float(f64::from(bits) / unsigned_max),
-        NumberFormat::Snorm => float((f64::from(signed) / signed_max).max(-1.0)),
-        NumberFormat::Uscaled => float(f64::from(bits)),
-        NumberFormat::Sscaled => float(f64::from(signed)),
-        NumberFormat::Uint => bits,
-        NumberFormat::Sint => signed as u32,
-        NumberFormat::SnormOgl => float((2.0 * f64::from(signed) + 1.0) / unsigned_max),
+        Number::Unorm => float(f64::from(bits) / unsigned_max),
+        Number::Snorm => float((f64::from(signed) / signed_max).max(-1.0)),
+        Number::Uscaled => float(f64::from(bits)),
+        Number::Sscaled => float(f64::from(signed)),
+        Number::Uint => bits,
+        Number::Sint => signed as u32,
+        Number::SnormNoZero => float((2.0 * f64::from(signed) + 1.0) / unsigned_max),
         // No float has eight bits: they are the stencil beside a float's depth.
-        NumberFormat::Float if matches!(width, 8 | 32) => bits,
-        NumberFormat::Float => float_format(width).map_or(0, |format| widen(format, bits)),
-        NumberFormat::Srgb => {
+        Number::Float if matches!(width, 8 | 32) => bits,
+        Number::Float => float_format(width).map_or(0, |format| widen(format, bits)),
+        Number::Srgb => {
             let x = f64::from(bits) / unsigned_max;
             float(match x {
                 _ if alpha => x,
@@ -264,31 +207,31 @@ fn decode(format: NumberFormat, width: u32, bits: u32, alpha: bool) -> u32 {
 }
 
 /// The inverse of [`decode`]: what a register holds as a component's bits, to nearest even.
-fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
+fn encode(format: Number, width: u32, value: u32, alpha: bool) -> u32 {
     let x = f64::from(f32::from_bits(value));
     // A NaN is 0, as `max` and the conversion to an integer make it.
     let number = if x.is_nan() { 0.0 } else { x };
     let unsigned_max = f64::from(low_bits(width));
     let signed_max = f64::from((low_bits(width) >> 1).max(1));
     let bits = match format {
-        NumberFormat::Unorm => (number.clamp(0.0, 1.0) * unsigned_max).round_ties_even() as u32,
-        NumberFormat::Snorm => (number.clamp(-1.0, 1.0) * signed_max).round_ties_even() as i32 as u32,
+        Number::Unorm => (number.clamp(0.0, 1.0) * unsigned_max).round_ties_even() as u32,
+        Number::Snorm => (number.clamp(-1.0, 1.0) * signed_max).round_ties_even() as i32 as u32,
         // Conversions of floats to integers cut off.
-        NumberFormat::Uscaled => number.clamp(0.0, unsigned_max) as u32,
-        NumberFormat::Sscaled => number.clamp(-signed_max - 1.0, signed_max) as i32 as u32,
-        NumberFormat::Uint => value.min(low_bits(width)),
-        NumberFormat::Sint => {
+        Number::Uscaled => number.clamp(0.0, unsigned_max) as u32,
+        Number::Sscaled => number.clamp(-signed_max - 1.0, signed_max) as i32 as u32,
+        Number::Uint => value.min(low_bits(width)),
+        Number::Sint => {
             let most = (low_bits(width) >> 1) as i32;
             (value as i32).clamp(-most - 1, most) as u32
         }
-        NumberFormat::SnormOgl => {
+        Number::SnormNoZero => {
             ((number.clamp(-1.0, 1.0) * unsigned_max - 1.0) / 2.0).round_ties_even() as i32 as u32
         }
-        NumberFormat::Float if matches!(width, 8 | 32) => value,
+        Number::Float if matches!(width, 8 | 32) => value,
         // The small ones have no sign: what is negative is 0.
-        NumberFormat::Float if width < 16 && number < 0.0 => 0,
-        NumberFormat::Float => float_format(width).map_or(0, |format| narrow(format, value)),
-        NumberFormat::Srgb => {
+        Number::Float if width < 16 && number < 0.0 => 0,
+        Number::Float => float_format(width).map_or(0, |format| narrow(format, value)),
+        Number::Srgb => {
             let x = number.clamp(0.0, 1.0);
             let x = match x {
                 _ if alpha => x,
@@ -303,25 +246,25 @@ fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
 
 /// What a selector gives of a texel: 0, 1 (of the number format), or component 4 to 7. Components that the data
 /// format does not have are 0, the fourth 1. 16-bit results (`d16`) are f16 or the low half of an integer. `plain_alpha`: see
-/// [`NumberFormat::of_buffer_alpha`].
+/// [`of_buffer_alpha`].
 fn load(data: u32, number: u32, selector: u32, d16: bool, plain_alpha: bool, texel: u128) -> u32 {
     let Some((data, number)) = formats(data, number) else { return 0 };
     let value = match selector {
-        1 => number.one(),
+        1 => one(number),
         4..=7 => {
             let component = selector as usize - 4;
-            match data.widths.get(component) {
-                Some(&width) => {
+            match data.width(component) {
+                Some(width) => {
                     let bits = (texel >> data.position(component)) as u32 & low_bits(width);
                     match data.shared_exponent {
                         true => (bits as f32 * shared_scale(texel as u32)).to_bits(),
                         false if plain_alpha && component == 3 => {
-                            decode(number.of_buffer_alpha(width), width, bits, true)
+                            decode(of_buffer_alpha(number, width), width, bits, true)
                         }
                         false => decode(number, width, bits, component == 3),
                     }
                 }
-                None if component == 3 => number.one(),
+                None if component == 3 => one(number),
                 None => 0,
             }
         }
@@ -343,8 +286,8 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
         let value = *values.get(from as usize)?;
         Some(match d16 {
             false => value,
-            true if number == NumberFormat::Sint => sign_extended(value, 16) as u32,
-            true if number == NumberFormat::Uint => value & 0xffff,
+            true if number == Number::Sint => sign_extended(value, 16) as u32,
+            true if number == Number::Uint => value & 0xffff,
             true => from_f16(value),
         })
     };
@@ -352,7 +295,7 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
         return share_exponent([0, 1, 2].map(|component| given(component).unwrap_or(0))).into();
     }
     let mut texel = 0;
-    for (component, &width) in (0..).zip(data.widths) {
+    for (component, width) in (0..).zip(data.widths()) {
         let Some(value) = given(component) else { continue };
         texel |=
             u128::from(encode(number, width, value, component == 3)) << data.position(component as usize);
@@ -362,7 +305,7 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
 
 /// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 9:6, selectors of three bits from
 /// 12 up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25
-/// whether two bits of a fourth component have no sign ([`NumberFormat::of_buffer_alpha`]).
+/// whether two bits of a fourth component have no sign ([`of_buffer_alpha`]).
 pub(crate) fn pack_format(data: u32, number: u32, selectors: u32, d16: bool) -> u32 {
     data & 63 | (number & 15) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
 }

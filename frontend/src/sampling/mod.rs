@@ -1,17 +1,17 @@
-//! Generated samplers: code in mask form that serves a texture request of many lanes at once.
+//! Generated samplers: code in mask form that serves a texture request of many lanes at once (docs/textures.md).
 //!
-//! The general engine of `warpjit-texture` serves any request, a lane at a time. Where all lanes of a call name the same texture and
-//! sampler, code does the same side by side, with the same bits. It is made for a *state* ([`StateKey`]): format, kind of layout, wrap
-//! modes, filters, comparison, and where the lanes' arguments are. Addresses, sizes and levels of detail are *data* ([`Data`]), so that
-//! few functions serve many textures.
+//! The library `warpjit-texture` serves any request, a lane at a time. Where all lanes of a call name the same texture and sampler, code
+//! does the same for many lanes at once, with the same bits. It is made for a *state* ([`StateKey`]): format, kind of layout, wrap modes,
+//! filters, comparison, and where the lanes' arguments are. Addresses, sizes and levels of detail are *data* ([`Data`]), so that few
+//! functions serve many textures.
 //!
 //! - `request`: what an instruction asks for, and where arguments are in the mailbox;
 //! - `key`, `data`: what code depends on, and what it reads;
-//! - `code`: a function as a whole; `lod`, `axis`, `texel`, `block`, `filter`: its parts, as the modules of `warpjit_texture::sample`.
+//! - `code`: a function as a whole; `lod`, `axis`, `texel`, `block`, `modes`, `filter`: its parts, as the modules of
+//!   `warpjit_texture::sample`.
 //!
-//! What code is not made for ([`StateKey::of`] gives `None`): block compression 6 and 7, pairs of texels, cubes by
-//! direction and seamless ones, minima and maxima, coordinates in texels that wrap, images of 2 GiB and more, views of
-//! more than 16 levels.
+//! What code is not made for ([`StateKey::of`] gives `None`): pairs of texels, cubes by direction and seamless ones, minima and maxima,
+//! coordinates in texels that wrap, images of 2 GiB and more, views of more than 16 levels.
 
 mod axis;
 mod block;

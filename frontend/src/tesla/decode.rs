@@ -1,20 +1,14 @@
 //! Decodes instruction words to [`Inst`].
 
 use super::operand::{AddOp, Mods, Operand, Src};
-use super::table::{Tesla, table};
+use super::table::Tesla;
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
-use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
+use crate::envydis::{self, AtomOp, DecodeError, Dialect, LogicOp, Signs, Type, code, lane_mask, rounding};
 
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
 pub fn decode(code: &[u8], pc: u32, target: Target) -> Result<Inst, DecodeError> {
-    decode_at(code, 0, pc, target)
-}
-
-/// Decodes the instruction at address `pc` of a segment of which `code` begins at `base`.
-pub fn decode_at(code: &[u8], base: u32, pc: u32, target: Target) -> Result<Inst, DecodeError> {
-    let at = pc.checked_sub(base).ok_or(DecodeError::Truncated { pc })?;
-    let (raw, _) = envydis::fetch::<Tesla>(code, at)?;
+    let (raw, _) = envydis::fetch::<Tesla>(code, pc)?;
     decode_word(raw, pc, target)
 }
 
@@ -27,7 +21,7 @@ fn build(raw: u64, pc: u32, target: Target) -> Result<Builder, DecodeError> {
     let len = if raw & 1 == 0 { 4 } else { 8 };
     let raw = if len == 4 { raw & 0xffff_ffff } else { raw };
     let undefined = DecodeError::Undefined { pc, len, raw };
-    let row = table().find(raw, target).ok_or(undefined)?;
+    let row = Tesla::table().find(raw, target).ok_or(undefined)?;
     let mut builder = Builder {
         inst: Inst {
             pc,
@@ -55,8 +49,9 @@ fn build(raw: u64, pc: u32, target: Target) -> Result<Builder, DecodeError> {
         quads: 0,
         unexplained: None,
     };
-    let used =
-        table().walk(row, raw, pc, target, &mut |element| builder.element(element)).ok_or(undefined)?;
+    let used = Tesla::table()
+        .walk(row, raw, pc, target, &mut |element| builder.element(element))
+        .ok_or(undefined)?;
     builder.inst.unknown = raw & !used;
     Ok(builder)
 }
@@ -294,7 +289,7 @@ mod tests {
         {
             let target = Target { chip, stage };
             for row in super::super::table::rows().iter().filter(|row| row.available(target)) {
-                for word in table().samples(row, &mut || random.next()) {
+                for word in Tesla::table().samples(row, &mut || random.next()) {
                     let Ok(builder) = build(word, 0, target) else { continue };
                     let text = builder.inst.row.text;
                     assert_eq!(builder.unexplained, None, "`{text}`: {}", builder.inst);

@@ -27,7 +27,7 @@ pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadO
 pub use crate::isa::Stage;
 pub use asm::assemble;
 pub use chip::{Chip, Features, STAGES, Target};
-pub use decode::{decode, decode_at, decode_word};
+pub use decode::{decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use inst::{Inst, MAX_SRCS};
 pub use op::{End, Form, Op, Predicate, Topic};

@@ -1,5 +1,7 @@
 //! What Tesla instructions do: word classes, operations, and what stands around them.
 
+use crate::envydis::ops;
+
 /// Instruction word class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
@@ -35,35 +37,10 @@ pub struct Predicate {
     pub creg: u8,
 }
 
-macro_rules! ops {
-    ($($(#[$about:meta])* $topic:ident { $($(#[$doc:meta])* $name:ident,)* })*) => {
-        /// What operations are about. The file that it names has their code.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Topic {
-            $($(#[$about])* $topic,)*
-        }
-
-        /// What an instruction does, apart from its modifiers and types.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Op {
-            $($($(#[$doc])* $name,)*)*
-        }
-
-        impl Op {
-            /// Every operation.
-            pub const ALL: &'static [Op] = &[$($(Op::$name,)*)*];
-
-            /// What it is about, and so which file of the lifter has its code.
-            pub fn topic(self) -> Topic {
-                match self {
-                    $($(Op::$name => Topic::$topic,)*)*
-                }
-            }
-        }
-    };
-}
-
 ops! {
+    /// What an instruction does, apart from its modifiers and types.
+    Op;
+
     /// Integer arithmetic and logic. `lift/topics/int.rs`
     Int {
         /// `add sub subr addc` (`mods.add`), b16 or b32.

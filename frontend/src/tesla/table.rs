@@ -148,10 +148,6 @@ impl Dialect for Tesla {
         Some(Kind::Special(num as u8))
     }
 
-    fn origin(pc: u32, len_bytes: u8) -> u32 {
-        pc.wrapping_add(u32::from(len_bytes))
-    }
-
     fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeError> {
         decode_word(raw, pc, target)
     }
@@ -192,11 +188,6 @@ static TABLE: LazyLock<Table<Tesla>> = LazyLock::new(|| {
     table.add(|_| Form::Control, (3, 3), "", rows::CONTROL);
     table
 });
-
-/// The table.
-pub(super) fn table() -> &'static Table<Tesla> {
-    &TABLE
-}
 
 /// All rows.
 pub fn rows() -> &'static [Row] {

@@ -2,7 +2,8 @@
 
 use super::chip::Chip;
 use super::op::Op;
-use super::table::{Row, table};
+use super::table::{Row, Vp1};
+use crate::envydis::Dialect;
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl Inst {
     pub fn unknown(&self) -> u32 {
         let word = u64::from(self.word);
         // The alternatives of a slot cover all values of its bits.
-        let used = table().walk(self.row, word, self.pc, self.chip, &mut |_| {}).unwrap_or(word);
+        let used = Vp1::table().walk(self.row, word, self.pc, self.chip, &mut |_| {}).unwrap_or(word);
         self.word & !used as u32
     }
 }
@@ -41,6 +42,6 @@ impl Inst {
 ///
 /// Every word has a row: each opcode ends in a row without further conditions.
 pub fn decode(word: u32, pc: u32, chip: Chip) -> Inst {
-    let row = table().find(word.into(), chip);
+    let row = Vp1::table().find(word.into(), chip);
     Inst { row: row.unwrap_or_else(|| unreachable!("the table has no row for {word:08x}")), word, pc, chip }
 }

@@ -75,10 +75,6 @@ impl Dialect for Vp1 {
         4
     }
 
-    fn is_operand_word(_slot: &str, _word: &str) -> bool {
-        false
-    }
-
     fn field(name: &str) -> Option<Field> {
         field::parse(name)
     }
@@ -146,11 +142,6 @@ static TABLE: LazyLock<Table<Vp1>> = LazyLock::new(|| {
     }
     table
 });
-
-/// The table.
-pub(super) fn table() -> &'static Table<Vp1> {
-    &TABLE
-}
 
 /// All rows, unit by unit.
 pub fn rows() -> &'static [Row] {

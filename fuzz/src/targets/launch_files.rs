@@ -13,7 +13,7 @@ use warpjit_tests::random::rng::SplitMix;
 use super::{Context, mutate};
 use crate::Finding;
 use crate::guest::{Rules, within};
-use crate::oracle::Way;
+use crate::oracle::Setting;
 use crate::patience::Patience;
 
 /// A launch that runs longer than this is cancelled.
@@ -64,8 +64,8 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
         file.launch.max_steps = 5_000;
     }
     let tier = random.pick(&[Tier::Interp, Tier::Jit]);
-    let way = Way { tier, ..Way::random(&mut random, Rules::PLAIN) };
-    let Some(engine) = context.engines.of(way) else { return Ok(()) };
+    let setting = Setting { tier, ..Setting::random(&mut random, Rules::PLAIN) };
+    let Some(engine) = context.engines.of(setting) else { return Ok(()) };
     let mut session = match Session::new(&file, engine) {
         Ok(session) => session,
         Err(_) => {
@@ -79,7 +79,7 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
     let whole = Patience::new(std::process::id(), PATIENCE + Duration::from_secs(20));
     let report = within(PATIENCE, cancel, || session.run());
     if whole.is_over() {
-        return Err(finding("cancel", format!("took {:?} to stop ({way})", started.elapsed())));
+        return Err(finding("cancel", format!("took {:?} to stop ({setting})", started.elapsed())));
     }
     let end = match report {
         Err(_) => "refused by their launch".to_owned(),

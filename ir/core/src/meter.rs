@@ -107,7 +107,7 @@ pub enum Stopped {
 
 /// What has been used of a budget.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Spent {
+pub struct Usage {
     /// Time.
     pub time: Duration,
     /// Bytes.
@@ -124,7 +124,7 @@ pub struct Meter {
     budget: Budget,
     begun: Instant,
     /// What others have already spent of the same budget.
-    before: Spent,
+    before: Usage,
     cancel: Option<Arc<AtomicBool>>,
     work: Cell<u64>,
     next_look: Cell<u64>,
@@ -135,7 +135,7 @@ pub struct Meter {
 
 impl Meter {
     /// A meter for a task that begins now. `before` has been spent already.
-    pub fn new(task: Task, budget: Budget, before: Spent) -> Meter {
+    pub fn new(task: Task, budget: Budget, before: Usage) -> Meter {
         Meter {
             task,
             budget,
@@ -152,7 +152,7 @@ impl Meter {
 
     /// A meter without limits.
     pub fn unlimited() -> Meter {
-        Meter::new(Task::Compiling, Budget::UNLIMITED, Spent::default())
+        Meter::new(Task::Compiling, Budget::UNLIMITED, Usage::default())
     }
 
     /// Stops soon after the flag is set.
@@ -216,8 +216,8 @@ impl Meter {
     }
 
     /// What has been spent of the budget, before the task and since.
-    pub fn spent(&self) -> Spent {
-        Spent { time: self.before.time.saturating_add(self.begun.elapsed()), bytes: self.bytes.get() }
+    pub fn spent(&self) -> Usage {
+        Usage { time: self.before.time.saturating_add(self.begun.elapsed()), bytes: self.bytes.get() }
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn bytes_are_counted_against_the_limit() {
         let budget = Budget { bytes: 100, ..Budget::UNLIMITED };
-        let meter = Meter::new(Task::Loading, budget, Spent { bytes: 40, ..Spent::default() });
+        let meter = Meter::new(Task::Loading, budget, Usage { bytes: 40, ..Usage::default() });
         meter.stage("tables").unwrap();
         meter.hold(60).unwrap();
         assert_eq!(over(meter.hold(1)), "loading ran over the budget of 100 bytes: tables");
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn time_is_looked_at_now_and_then() {
         let budget = Budget { time: Duration::from_secs(10), ..Budget::UNLIMITED };
-        let before = Spent { time: Duration::from_secs(11), ..Spent::default() };
+        let before = Usage { time: Duration::from_secs(11), ..Usage::default() };
         let meter = Meter::new(Task::Compiling, budget, before);
         meter.set_region(Some(0x68));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What is known of a kernel before its regions are explored ([`KernelFacts`]), and how they will run ([`Run`]).
+//! What is known of a kernel before its regions are explored ([`KernelFacts`]), and how they will run ([`Mode`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use warpjit_ir_core::meter::{Meter, Stopped};
 
 /// How regions are run.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Run {
+pub struct Mode {
     /// One chunk holds all lanes of the warp.
     pub whole: bool,
     /// Regions may contain cross-lane operations.
@@ -39,7 +39,7 @@ pub struct KernelFacts {
     /// Blocks that may run with a call entry on the stack.
     pub(crate) may_be_called: Vec<bool>,
     /// How its regions are run.
-    pub(crate) run: Run,
+    pub(crate) mode: Mode,
     /// Which memory accesses are ordered between lanes.
     pub(crate) order: Order,
     /// Blocks with a vote that each chunk takes by itself, each with the post-dominator of the vote's branch
@@ -55,7 +55,7 @@ impl KernelFacts {
     /// Analyses a kernel in SPMD form. Its blocks must be cut at hazards, unless one chunk holds the whole warp.
     pub fn compute(
         func: &Function,
-        run: Run,
+        mode: Mode,
         order: Order,
         (votes, exit_votes): (HashMap<Block, Block>, HashMap<Block, Value>),
         meter: &Meter,
@@ -65,7 +65,7 @@ impl KernelFacts {
         Ok(KernelFacts {
             uniform: Uniformity::compute(func, meter)?,
             may_be_called,
-            run,
+            mode,
             order,
             votes,
             exit_votes,

@@ -39,7 +39,7 @@ use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use explore::ExitKind;
-use kernel_facts::{KernelFacts, Run};
+use kernel_facts::{KernelFacts, Mode};
 use liveness::{SlotLiveness, SlotSet};
 use plan::Plan;
 use promote::RegionFault;
@@ -187,6 +187,10 @@ pub struct Region {
     /// [`Kernel::steps_slot`], a warp must have that many steps left to enter it.
     pub steps: u32,
     /// Whether it counts its steps.
+    ///
+    /// Lanes must not diverge then, since a limit counts instructions of the warp: where they would, the region exits, and pushes, calls
+    /// and unconditional leaves and joins end it. A back edge exits if less is left than [`Region::steps`]. With vectors of 128 bits this
+    /// is only for loops of short blocks; other regions with a limit are single blocks.
     pub counted: bool,
     /// Whether one of its loops may wait for other warps, or for other lanes of this one. After it has run for long,
     /// the runtime must suspend it.
@@ -220,12 +224,20 @@ impl Region {
 }
 
 /// Whether a kernel uses chunks that hold all lanes of a warp, if code can.
+///
+/// With vectors of 512 bits ([`ChunkLimits::slow`] is none): if lanes exchange data ([`split::lanes_exchange_data`]: shared memory, atomics in
+/// loops, cross-lane operations of waves), if steps are counted, or if a wave has votes that chunks cannot take. ([`Kernel::within`] adds
+/// waves whose scalar loads meet stores, and warps that are always one chunk.)
+///
+/// With vectors of 128 bits so many vectors are mostly spilled. So it is for short kernels only: if warps that are small enough read
+/// shared memory that they stored since the last barrier, if loops have atomics that depend on the order of lanes, or if steps are
+/// counted and loops are short.
 fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter) -> Result<bool, Stopped> {
     let RegionOptions { lockstep, keep_registers, .. } = options;
     let exact_steps = options.exact_steps || options.bounded;
     let Some(slow) = options.chunks.slow else {
         return Ok(exact_steps
-            || split::lanes_meet(func, wave)
+            || split::lanes_exchange_data(func, wave)
             || wave && votes::some_stay(func, keep_registers, meter)?);
     };
     Ok(func.insts.len() * func.lanes as usize / 4 <= slow.max_work
@@ -257,14 +269,14 @@ impl Kernel {
         // If one chunk holds all lanes, they are in lock step anyway.
         let small = wave && func.lanes <= options.chunks.always;
         let fits = func.lanes <= options.chunks.whole;
-        if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
+        if wave && !options.keep_registers && split::lanes_exchange_data(&func, wave) {
             unread::drop_unread(&mut func, meter)?;
         }
         let mut order = Order::of_lanes(options.lockstep);
         if wave && !small {
             order.wave = WaveLoads::find(&func, read_only, meter)?;
         }
-        let meets_stores = split::wave_loads_meet_stores(&func, &order);
+        let meets_stores = split::wave_loads_may_alias_stores(&func, &order);
         let whole = small
             || fits
                 && (meets_stores && options.chunks.slow.is_none()
@@ -315,7 +327,7 @@ impl Kernel {
             func = if taken.is_empty() && left.is_empty() { func } else { Some(changed) };
         }
         meter.hold(func.as_ref().map_or(0, Function::bytes))?;
-        let run = Run {
+        let mode = Mode {
             whole: self.whole,
             across: self.whole && self.wave,
             alone: self.whole && self.func.lanes <= self.options.chunks.always,
@@ -328,7 +340,7 @@ impl Kernel {
         };
         let order = self.order.clone();
         let facts =
-            KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, (taken, left), meter)?;
+            KernelFacts::compute(func.as_ref().unwrap_or(&self.func), mode, order, (taken, left), meter)?;
         let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
         Ok(Analysis { func, facts, live, crosses })
     }

@@ -51,7 +51,7 @@ impl<'a> Masks<'a> {
     }
 
     /// Whether the masks are disjoint.
-    pub fn are_apart(&self, a: Value, b: Value) -> bool {
+    pub fn are_disjoint(&self, a: Value, b: Value) -> bool {
         self.search_apart(a, b, &mut Vec::new(), &mut { MOST_STEPS })
     }
 

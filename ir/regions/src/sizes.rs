@@ -47,11 +47,11 @@ impl Size {
 #[derive(Debug)]
 pub(super) struct Sizes {
     allowance: usize,
-    spent: Mutex<Spent>,
+    effort: Mutex<Effort>,
 }
 
 #[derive(Debug, Default)]
-struct Spent {
+struct Effort {
     effort: usize,
     levels: HashMap<Block, usize>,
 }
@@ -60,17 +60,17 @@ impl Sizes {
     /// Nothing has been spent.
     pub(super) fn new(func: &Function) -> Sizes {
         let blocks = func.blocks.iter().map(|block| 1 + block.insts.len() / INSTS_OF_NODE).sum::<usize>();
-        Sizes { allowance: LEAST + TIMES * blocks, spent: Mutex::default() }
+        Sizes { allowance: LEAST + TIMES * blocks, effort: Mutex::default() }
     }
 
-    fn spent(&self) -> std::sync::MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn effort(&self) -> std::sync::MutexGuard<'_, Effort> {
+        self.effort.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The size limit of the region at a block, and whether this is the first request. After the first one, the caller
     /// reports the effort with [`Sizes::spend`].
     pub(super) fn of(&self, entry: Block) -> (Size, bool) {
-        let mut spent = self.spent();
+        let mut spent = self.effort();
         let now = (spent.effort / self.allowance).min(LEVELS);
         let mut first = false;
         let level = *spent.levels.entry(entry).or_insert_with(|| {
@@ -83,7 +83,7 @@ impl Sizes {
     /// Adds the effort of a region: blocks visited while exploring, nodes, and instructions.
     pub(super) fn spend(&self, looks: u64, nodes: usize, insts: usize) {
         let effort = (looks / LOOKS_OF_NODE) as usize + nodes + insts / INSTS_OF_NODE;
-        let mut spent = self.spent();
+        let mut spent = self.effort();
         spent.effort = spent.effort.saturating_add(effort);
     }
 }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn regions_become_smaller_but_never_again_larger() {
-        let sizes = Sizes { allowance: 1000, spent: Mutex::default() };
+        let sizes = Sizes { allowance: 1000, effort: Mutex::default() };
         let full = Size { nodes: MAX_NODES, insts: MAX_INSTS };
         assert_eq!(sizes.of(Block(0)), (full, true));
         sizes.spend(64 * 99, 800, 1600);

@@ -192,6 +192,9 @@ pub fn split_hazards(func: &mut Function, order: &Order) {
 
 /// Cuts every block of more than `most` instructions into parts of about equal size, between guest instructions. The
 /// smallest unit of compilation is a block, and compile time grows faster than its length.
+///
+/// Other values use the slot of a value that passes a cut again, after its last reader. Every region knows all slots, so their number
+/// must not grow with the cuts.
 pub fn split_long(func: &mut Function, most: usize) {
     split_blocks(func, |func, block| {
         if looks_at_quad(func, block) {
@@ -215,7 +218,7 @@ pub fn split_long(func: &mut Function, most: usize) {
 /// Whether the lanes of a kernel in SPMD form communicate within a block other than by votes. Then regions are longer
 /// if one chunk holds the whole warp. In a `wave`, cross-lane operations count too. Atomics on global memory count if
 /// they would end regions inside loops.
-pub fn lanes_meet(func: &Function, wave: bool) -> bool {
+pub fn lanes_exchange_data(func: &Function, wave: bool) -> bool {
     let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
         (Opcode::Atomic, Imm::Atomic(m, _)) => m.space == Space::Shared,
@@ -257,7 +260,7 @@ pub fn stores_are_read(func: &Function, lockstep: bool) -> bool {
 
 /// Whether a kernel has scalar loads of memory that its own stores may change. Running chunk by chunk, such code would
 /// be cut often.
-pub fn wave_loads_meet_stores(func: &Function, order: &Order) -> bool {
+pub fn wave_loads_may_alias_stores(func: &Function, order: &Order) -> bool {
     let of_block = |sum: OrderedAccesses, block| sum.plus(OrderedAccesses::of_block(func, block, order));
     let all = func.block_ids().fold(OrderedAccesses::default(), of_block);
     all.of_wave && (all.tells || all.updates)

@@ -4,6 +4,8 @@
 //! that may change what it reads; then all chunks read the same. Memory that the guest cannot store to, such as kernel arguments,
 //! needs no such cut. (What a device answers is kept for the other chunks by `warpjit_backend::ScalarAnswers`.) A scalar store must happen exactly once, after everything before it and before everything after it, so the
 //! interpreter executes it.
+//!
+//! Regions in which one chunk holds the whole wave need no cut: there the program's order is kept.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

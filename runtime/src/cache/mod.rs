@@ -6,6 +6,12 @@
 //! another version, counts as missing and is replaced when there is something to write. A file is written under another name and
 //! then renamed, so that other processes see a complete file or none. If the folder exceeds its size limit, the least recently
 //! used files are removed.
+//!
+//! A file is read once, when a program first meets an engine (`exec/jit/stored.rs`); nothing is analysed or compiled then. Pure functions
+//! and tables are stored by name (`warpjit_frontend::registry`). New code is stored in the background once no launch waits for code, at
+//! the latest when the program is dropped, or by `Engine::settle` where a process ends without dropping any. A file that is there is
+//! read, added to and replaced under a lock of the process's threads and of processes (`Store::update`), so that of two who store at the
+//! same time neither loses its code. Another process that keeps the lock is waited for only a moment.
 
 #[cfg(feature = "cache")]
 mod store;

@@ -3,7 +3,7 @@
 //! The names and structures are GDB's (its manual, "JIT Compilation Interface"). They may exist only once in a process, so this
 //! does not link together with another compiler that defines them. Therefore it is a feature.
 
-use super::Region;
+use super::FunctionCode;
 use super::elf::{Symbol, object};
 use crate::fork::Mutex;
 use std::ptr;
@@ -58,7 +58,7 @@ unsafe impl Sync for Registration {}
 
 impl Registration {
     /// Announces a region to GDB, with one symbol for the whole and one for each range of a guest instruction.
-    pub fn new(region: &Region<'_>) -> Registration {
+    pub fn new(region: &FunctionCode<'_>) -> Registration {
         let bytes = region.code.len() as u64;
         let mut symbols = vec![Symbol { name: region.name(), start: 0, bytes }];
         for (start, end, pc) in region.pieces() {
@@ -150,7 +150,14 @@ mod tests {
         let memory = CodeMemory::new();
         let codes: Vec<_> = (0..3).map(|_| memory.add(&[0xc3]).unwrap()).collect();
         let registered = codes.iter().map(|code| {
-            Registration::new(&Region { kernel: "k", pc: 0, kind: "", version: 0, code, pcs: &[(0, 0)] })
+            Registration::new(&FunctionCode {
+                kernel: "k",
+                pc: 0,
+                kind: "",
+                version: 0,
+                code,
+                pcs: &[(0, 0)],
+            })
         });
         let mut registered: Vec<_> = registered.collect();
         let holds = |number: usize| listed().contains(&(codes[number].start() as u64));

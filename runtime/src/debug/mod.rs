@@ -13,7 +13,7 @@ use warpjit_backend::NO_PC;
 
 /// A compiled region, with what its name is made of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Region<'a> {
+pub(crate) struct FunctionCode<'a> {
     /// The kernel.
     pub kernel: &'a str,
     /// Guest address where it starts.
@@ -35,7 +35,7 @@ pub(crate) struct Announced {
     _gdb: Option<gdb::Registration>,
 }
 
-impl Region<'_> {
+impl FunctionCode<'_> {
     pub fn name(&self) -> String {
         format!("warpjit::{}@{:#x}#{}{}", self.kernel, self.pc, self.kind, self.version)
     }
@@ -49,7 +49,7 @@ impl Region<'_> {
 }
 
 /// Announces code to perf if `perf` is set (then [`open_perf`] has been called), and to GDB.
-pub(crate) fn announce(region: &Region<'_>, perf: bool) -> Announced {
+pub(crate) fn announce(region: &FunctionCode<'_>, perf: bool) -> Announced {
     if perf {
         perf::announce(region);
     }

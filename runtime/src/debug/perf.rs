@@ -4,7 +4,7 @@
 //! The formats are Linux's (tools/perf/Documentation: jit-interface.txt, jitdump-specification.txt). The process must map the
 //! dump executable, because `perf inject` finds it by that event in the recording.
 
-use super::Region;
+use super::FunctionCode;
 use crate::Error;
 use crate::fork;
 use crate::fork::Mutex;
@@ -106,7 +106,7 @@ fn now() -> u64 {
 }
 
 /// Writes a region to both files. Errors are ignored: the profile then lacks the region, but the guest can run.
-pub(super) fn announce(region: &Region<'_>) {
+pub(super) fn announce(region: &FunctionCode<'_>) {
     let mut files = FILES.lock();
     if files.is_none() || open_into(&mut files).is_err() {
         return;
@@ -121,12 +121,12 @@ pub(super) fn announce(region: &Region<'_>) {
     let _ = files.dump.write_all(&records);
 }
 
-fn map_line(region: &Region<'_>) -> String {
+fn map_line(region: &FunctionCode<'_>) -> String {
     format!("{:x} {:x} {}\n", region.code.start() as usize, region.code.len(), region.name())
 }
 
 /// The records of a region: its guest addresses as the lines of a file called like the kernel, then its code.
-fn records(region: &Region<'_>, index: u64, pid: u32, thread: u32, time: u64) -> Vec<u8> {
+fn records(region: &FunctionCode<'_>, index: u64, pid: u32, thread: u32, time: u64) -> Vec<u8> {
     let start = region.code.start() as u64;
     let mut out = Vec::new();
     let mut lines: Vec<u8> = Vec::new();
@@ -205,7 +205,7 @@ mod tests {
     fn records_are_as_the_specification_says() {
         let code = CodeMemory::new().add(&[0x90, 0x90, 0x90, 0xc3]).unwrap();
         let pcs = [(0, NO_PC), (1, 0x10), (3, 0x18)];
-        let region = Region { kernel: "k", pc: 0x10, kind: "", version: 2, code: &code, pcs: &pcs };
+        let region = FunctionCode { kernel: "k", pc: 0x10, kind: "", version: 2, code: &code, pcs: &pcs };
         let start = code.start() as u64;
         assert_eq!(map_line(&region), format!("{start:x} 4 warpjit::k@0x10#2\n"));
         let bytes = records(&region, 7, 11, 12, 13);

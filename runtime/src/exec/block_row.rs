@@ -54,7 +54,7 @@ pub fn may_run(plan: &Plan, tiers: &Tiers) -> bool {
     tiers.has_code()
         && plan.max_steps == 0
         && plan.slots.is_empty()
-        && !plan.segments.have_places()
+        && !plan.segments.have_parts()
         && !tiers.start().uses_local
         && plan.stage.is_none()
 }

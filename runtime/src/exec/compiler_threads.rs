@@ -4,6 +4,8 @@
 //! because a code generator cannot be interrupted. A job does not keep its program alive; if the program is gone, the job does
 //! nothing. Jobs that a launch has asked for come before storing what was compiled, which comes before those that were asked for ahead of
 //! any launch ([`crate::Compilation`]). A child of `fork` has threads and a queue of its own ([`crate::fork`]) and asks for its code again.
+//!
+//! The queue has a length ([`crate::Config::compiler_queue`]) but drops nothing: whoever finds it full compiles himself.
 
 use crate::fork::PerProcess;
 use std::collections::VecDeque;

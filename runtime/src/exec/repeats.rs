@@ -3,6 +3,9 @@
 //!
 //! Most waiting loops are found when they are compiled ([`super::tiers::Stepper::surely_waits`]). That needs a region that holds the whole
 //! loop. A loop with a cross-lane operation, or with a branch on which all lanes must agree, is spread over several regions.
+//!
+//! Looks cost as much as a few steps. So the first is at the 64th step of a slice, later ones are farther and farther apart, and in the
+//! next slice they begin later if this one's were in vain.
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;

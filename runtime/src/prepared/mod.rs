@@ -3,6 +3,17 @@
 //! A launch costs more to set up than a small kernel to run. [`Engine::prepare`] does once what does not depend on arguments: it
 //! checks the launch, finds the code for the engine's settings, and makes the first block with its frames. A run then writes what has
 //! changed and enters the code. Launches of a single block need no scheduler (`working`), others get one each (`wide`).
+//!
+//! What is kept from run to run:
+//!
+//! - the `Plan` with its spaces, in which setters overwrite arguments, user data, const banks and what depends on the grid
+//!   (`exec/setup/arguments.rs`); the code (`Tiers`), as long as the memory needs no other;
+//! - for each strategy the storage of a `Stepper` (interpreter scratch, context, known versions of regions, the path cache), and a block
+//!   that is reset. Words of user data are patched into its frames (`exec/block/again.rs`). Where a prologue computes from them, or the
+//!   grid has changed, the block is made anew.
+//!
+//! What depends on the memory (bases, rights, the need for checks) is looked up at each run. A launch of one block runs without a
+//! scheduler: nothing is shared between threads, and nothing is allocated.
 
 mod wide;
 mod working;

@@ -4,6 +4,21 @@
 //! next (`lanes`), and serve that queue for a moment; a launch that has not ended by then is put aside between two
 //! blocks, or two slices of a block, and goes on when the queue's turn comes again. So queues run side by side even on
 //! one thread, and a launch may wait for another queue's.
+//!
+//! - A single block is put aside between two of its slices (`Working` keeps it), a launch of many blocks by its threads leaving: the
+//!   blocks that a thread has claimed go back, blocks that wait stay in the scheduler. So a launch that spins on a flag does not keep the
+//!   one from running that sets it. Only a loop that can wait for nobody is not interrupted but by cancelling and deadlines.
+//! - A batch is one submission. Its dispatches are records in arrays that are used again, and run one after another without a lock
+//!   between them.
+//! - Who depends on a ticket registers with it; when it ends, the follower's queue is looked at again. Tickets only exist after their
+//!   submission, so there are no cycles. Deadlines of what has not begun are timers of the pool.
+//! - Locks are taken in this order: the pool's, a queue's, a slot's. Functions of the embedder are called under none of them. Before
+//!   callbacks are called, the queue is free for other threads.
+//! - A launch whose segments have the addresses of another launch's does not wait for it, as [`Engine::run`] does, since that one may be
+//!   put aside on this very thread: it is tried again a moment later.
+//! - [`Ticket::wait`] sleeps, except on threads that others may wait for: in a callback, and where the embedder brings the threads
+//!   (`Idle::Embedder`). There it works until the ticket is done.
+//! - A child of `fork` finds empty queues. Tickets of its parent are cancelled there, and their locks never touched.
 
 mod run;
 mod slot;

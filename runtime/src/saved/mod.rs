@@ -4,6 +4,19 @@
 //! continued by the launch that it is of. Nothing in them is trusted: they may come from anywhere, and be made to look right.
 //! Reading them allocates in proportion to their length, and [`crate::Engine::resume`] checks every number that code will rely
 //! on, such as blocks of code, lanes, and bounds of registers (`exec/block_state.rs`).
+//!
+//! - **Stopping.** After each block or region the driver asks the token (`Patience::pause`, only if `Plan::may_pause`). Each thread
+//!   suspends its block and leaves (`exec/schedule/pausing.rs`). If a block has faulted, the launch goes on instead, so that the lowest
+//!   fault is known.
+//! - **What is saved** is what the kernel *as it was lifted* has: a warp's block, stack, masks and the slots that the kernel writes;
+//!   barriers, locks, shared and local memory; parts of scratch with their contents; indices of blocks not started. Cutting depends on
+//!   the settings, and adds blocks and slots, so a warp in a part of a block is interpreted to that block's end first
+//!   (`exec/block/state.rs`). Frames have no part in it: each tier writes its own.
+//! - **Regions end soon.** A call suspended in the middle is in host registers, and a region with an endless loop does not end. So
+//!   kernels with loops get code of their own for launches with a token (`RegionOptions::bounded`), without grid-row code and choice of
+//!   strategies. Launches without a token run the code that they always ran.
+//! - **Integers** of a state must be within the bounds of their slots (`SlotData::umax`), since compiled code leaves out tests because of
+//!   them. Lane patterns are checked before each run in any case. Stages cannot be saved.
 
 mod format;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Memory for compiled code.
 //!
-//! It consists of segments, which are mappings. Each page of a segment is either free and writable, or holds code and is
+//! It consists of mappings. Each page of a mapping is either free and writable, or holds code and is
 //! executable ([`super::sys`]), so no address is ever both. Pieces of code do not share pages, so code can be added while other
-//! threads run code of the same segment. Segments are private to the process, so a child of `fork` goes on with a copy.
+//! threads run code of the same mapping. Mappings are private to the process, so a child of `fork` goes on with a copy.
 
 use super::{registry, sys};
 use crate::Error;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 /// Alignment of a piece of code: a cache line.
 const ALIGN: usize = 64;
-/// Size of the first segment unless a piece of code needs more. Further segments double in size, [`DOUBLINGS`] times at
+/// Size of the first mapping unless a piece of code needs more. Further mappings double in size, [`DOUBLINGS`] times at
 /// most. Pages take memory only when code is written to them.
-const FIRST_SEGMENT_BYTES: usize = 256 << 10;
-/// How often the size of segments doubles.
+const FIRST_MAPPING_BYTES: usize = 256 << 10;
+/// How often the size of mappings doubles.
 const DOUBLINGS: usize = 4;
 
 /// An arena for compiled code. Cloning shares it.
@@ -26,22 +26,22 @@ pub struct CodeMemory {
 
 #[derive(Debug, Default)]
 struct Arena {
-    segments: Vec<Segment>,
+    mappings: Vec<CodeMapping>,
     /// Number of pieces added so far.
     added: usize,
 }
 
 #[derive(Debug)]
-struct Segment {
+struct CodeMapping {
     pages: sys::Pages,
     /// Free ranges (offset, bytes), sorted, no two adjacent.
     free: Vec<(usize, usize)>,
 }
 
-impl Segment {
+impl CodeMapping {
     fn new(bytes: usize, whole: bool) -> Result<Self, Error> {
         let pages = sys::Pages::new(bytes, whole)?;
-        Ok(Segment { free: vec![(0, pages.bytes())], pages })
+        Ok(CodeMapping { free: vec![(0, pages.bytes())], pages })
     }
 
     fn take(&mut self, bytes: usize) -> Option<usize> {
@@ -90,7 +90,7 @@ impl Segment {
 }
 
 impl CodeMemory {
-    /// An empty arena, without a segment.
+    /// An empty arena, without a mapping.
     pub fn new() -> Self {
         Self::default()
     }
@@ -114,24 +114,24 @@ impl CodeMemory {
         let lead = arena.added.wrapping_mul(LINES_APART) % ((room - bytes) / ALIGN + 1) * ALIGN;
         arena.added += 1;
         let found =
-            arena.segments.iter_mut().find_map(|segment| segment.take(room).map(|offset| (segment, offset)));
-        let (segment, offset) = match found {
+            arena.mappings.iter_mut().find_map(|mapping| mapping.take(room).map(|offset| (mapping, offset)));
+        let (mapping, offset) = match found {
             Some(found) => found,
             None => {
-                let mut segment = match arena.segments.len() {
+                let mut mapping = match arena.mappings.len() {
                     // Several pieces at once are a whole program from the cache.
-                    0 if codes.len() > 1 => Segment::new(room, true)?,
-                    count => Segment::new(room.max(FIRST_SEGMENT_BYTES << count.min(DOUBLINGS)), false)?,
+                    0 if codes.len() > 1 => CodeMapping::new(room, true)?,
+                    count => CodeMapping::new(room.max(FIRST_MAPPING_BYTES << count.min(DOUBLINGS)), false)?,
                 };
-                let offset = segment.take(room).unwrap_or(0);
-                arena.segments.push(segment);
-                (arena.segments.last_mut().ok_or_else(|| Error::os("code memory", "no segment"))?, offset)
+                let offset = mapping.take(room).unwrap_or(0);
+                arena.mappings.push(mapping);
+                (arena.mappings.last_mut().ok_or_else(|| Error::os("code memory", "no mapping"))?, offset)
             }
         };
-        let first = match segment.pages.fill(offset, room, lead, codes, ALIGN) {
+        let first = match mapping.pages.fill(offset, room, lead, codes, ALIGN) {
             Ok(first) => first,
             Err(error) => {
-                segment.give(offset, room);
+                mapping.give(offset, room);
                 return Err(error);
             }
         };
@@ -153,8 +153,8 @@ impl CodeMemory {
     /// Bytes that code occupies now.
     pub fn used_bytes(&self) -> usize {
         let arena = self.inner.lock();
-        let free = |segment: &Segment| segment.free.iter().map(|&(_, bytes)| bytes).sum::<usize>();
-        arena.segments.iter().map(|segment| segment.pages.bytes() - free(segment)).sum()
+        let free = |mapping: &CodeMapping| mapping.free.iter().map(|&(_, bytes)| bytes).sum::<usize>();
+        arena.mappings.iter().map(|mapping| mapping.pages.bytes() - free(mapping)).sum()
     }
 }
 
@@ -219,15 +219,15 @@ impl Drop for Room {
     fn drop(&mut self) {
         let mut arena = self.home.inner.lock();
         registry::remove(self.range.clone());
-        let place = |(at, segment): (usize, &Segment)| Some((at, segment.pages.offset_of(self.start)?));
-        let Some((at, offset)) = arena.segments.iter().enumerate().find_map(place) else { return };
-        let segment = &mut arena.segments[at];
-        segment.give(offset, self.bytes);
-        if segment.is_empty() {
-            arena.segments.remove(at);
-        } else if segment.pages.clear(offset, self.bytes).is_err() {
+        let place = |(at, mapping): (usize, &CodeMapping)| Some((at, mapping.pages.offset_of(self.start)?));
+        let Some((at, offset)) = arena.mappings.iter().enumerate().find_map(place) else { return };
+        let mapping = &mut arena.mappings[at];
+        mapping.give(offset, self.bytes);
+        if mapping.is_empty() {
+            arena.mappings.remove(at);
+        } else if mapping.pages.clear(offset, self.bytes).is_err() {
             // Pages that cannot be made writable again are never reused.
-            let taken = segment.take_at(offset, self.bytes);
+            let taken = mapping.take_at(offset, self.bytes);
             debug_assert!(taken);
         }
     }

@@ -21,7 +21,7 @@ use warpjit_runtime::Tier;
 
 pub use generator::{Family, program};
 pub use program::{Item, RandomProgram, Shape};
-pub use run::{Effect, Loaded, Way};
+pub use run::{Effect, Loaded, Setting};
 
 /// Longer than any program takes, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,51 +39,57 @@ pub struct Seen {
     pub hung: bool,
 }
 
-/// Runs the program of a seed in the interpreter and in `ways` other ways.
+/// Runs the program of a seed in the interpreter and in `settings` other settings.
 ///
 /// # Errors
 ///
 /// A description of the first difference.
-pub fn check(family: Family, seed: u64, ways: u64) -> Result<Seen, String> {
+pub fn check(family: Family, seed: u64, settings: u64) -> Result<Seen, String> {
     let program = program(family, seed);
     debug_assert!(run::fits(&program.shape));
     let loaded = Loaded::new(&program, seed);
-    let (wanted, _) = loaded.run(Way::REFERENCE, PATIENCE);
+    let (wanted, _) = loaded.run(Setting::REFERENCE, PATIENCE);
     if wanted.hangs {
         return Ok(Seen { hung: true, ..Seen::default() });
     }
     let mut least: f64 = 1.0;
-    for n in 0..ways {
-        let way = Way::rotate(seed.wrapping_mul(ways).wrapping_add(n));
-        let (got, share) = loaded.run(way, PATIENCE);
-        if way.tier == Tier::Jit {
+    for n in 0..settings {
+        let setting = Setting::rotate(seed.wrapping_mul(settings).wrapping_add(n));
+        let (got, share) = loaded.run(setting, PATIENCE);
+        if setting.tier == Tier::Jit {
             least = least.min(share);
         }
         if let Some(difference) = wanted.difference(&got) {
-            return Err(describe(family, seed, way, &program, &difference));
+            return Err(describe(family, seed, setting, &program, &difference));
         }
     }
     Ok(Seen { compiled: least > 0.0, share: least, faulted: wanted.fault.is_some(), hung: false })
 }
 
-fn describe(family: Family, seed: u64, way: Way, program: &RandomProgram, difference: &str) -> String {
+fn describe(
+    family: Family,
+    seed: u64,
+    setting: Setting,
+    program: &RandomProgram,
+    difference: &str,
+) -> String {
     let patience = Duration::from_secs(2);
     let mut last = difference.to_owned();
     let mut fails = |program: &RandomProgram| {
         let loaded = Loaded::new(program, seed);
-        let (wanted, _) = loaded.run(Way::REFERENCE, patience);
+        let (wanted, _) = loaded.run(Setting::REFERENCE, patience);
         let same_kind = |d: &String| d.split(' ').next() == difference.split(' ').next();
         let found = if wanted.hangs {
             None
         } else {
-            wanted.difference(&loaded.run(way, patience).0).filter(same_kind)
+            wanted.difference(&loaded.run(setting, patience).0).filter(same_kind)
         };
         last = found.clone().unwrap_or_else(|| last.clone());
         found.is_some()
     };
     let small = minimize::minimize(program, Duration::from_secs(60), &mut fails);
     let mut text = String::new();
-    let _ = writeln!(text, "{family:?} seed {seed}: the interpreter, and {way}:\n{difference}");
+    let _ = writeln!(text, "{family:?} seed {seed}: the interpreter, and {setting}:\n{difference}");
     let _ = writeln!(text, "minimised:\n{small}\n{last}");
     text
 }

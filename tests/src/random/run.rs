@@ -95,9 +95,9 @@ impl Effect {
     }
 }
 
-/// A way to run compiled code.
+/// A setting to run compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Setting {
     /// The tier.
     pub tier: Tier,
     /// Groups of lanes.
@@ -110,26 +110,26 @@ pub struct Way {
     pub checked: bool,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Way { tier, groups, threads, host, checked } = self;
+        let Setting { tier, groups, threads, host, checked } = self;
         write!(f, "{tier:?}, groups {groups:?}, threads {threads}, {host:?}, checked {checked}")
     }
 }
 
-impl Way {
+impl Setting {
     /// The interpreter.
-    pub const REFERENCE: Way =
-        Way { tier: Tier::Interp, groups: None, threads: 1, host: HostLevel::Native, checked: true };
+    pub const REFERENCE: Setting =
+        Setting { tier: Tier::Interp, groups: None, threads: 1, host: HostLevel::Native, checked: true };
 
     /// All combinations for compiled code, one after the other in an order that changes everything early.
-    pub fn rotate(number: u64) -> Way {
+    pub fn rotate(number: u64) -> Setting {
         let groups = [Some(1), Some(2), Some(0), Some(4), None][(number % 5) as usize];
         let checked = (number / 2) & 1 != 0;
         let host = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41][(number % 3) as usize];
         let threads = if (number / 5).is_multiple_of(2) { 1 } else { 2 };
         let tier = if number % 11 == 10 { Tier::Auto } else { Tier::Jit };
-        Way { tier, groups, threads, host, checked }
+        Setting { tier, groups, threads, host, checked }
     }
 }
 
@@ -209,8 +209,8 @@ impl Loaded {
     }
 
     /// Runs it; gives what it did, and the share of compiled code.
-    pub fn run(&self, way: Way, patience: Duration) -> (Effect, f64) {
-        match catch_unwind(AssertUnwindSafe(|| self.try_run(way, patience))) {
+    pub fn run(&self, setting: Setting, patience: Duration) -> (Effect, f64) {
+        match catch_unwind(AssertUnwindSafe(|| self.try_run(setting, patience))) {
             Ok(result) => result,
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned();
@@ -220,20 +220,20 @@ impl Loaded {
         }
     }
 
-    fn config(&self, way: Way) -> Config {
+    fn config(&self, setting: Setting) -> Config {
         Config::default()
-            .threads(way.threads)
-            .tier(way.tier)
-            .chunk_groups(way.groups)
-            .checked_memory(way.checked)
+            .threads(setting.threads)
+            .tier(setting.tier)
+            .chunk_groups(setting.groups)
+            .checked_memory(setting.checked)
             .lockstep(self.lockstep)
-            .host(way.host)
+            .host(setting.host)
             .count(self.count)
             // Compiled code comes while the program runs, wherever it is then.
             .hot_after(Some(0))
     }
 
-    /// Runs it in the ways of some numbers: in each for a while, then saves it and goes on in the next, and to its end in the
+    /// Runs it in the settings of some numbers: in each for a while, then saves it and goes on in the next, and to its end in the
     /// last. Gives what it did, and how often it was saved.
     pub fn run_in_pieces(&self, numbers: Range<u64>, patience: Duration) -> (Effect, u64) {
         let mut memory = self.memory();
@@ -242,7 +242,7 @@ impl Loaded {
         loop {
             let number = numbers.start + pieces;
             let last = number + 1 >= numbers.end;
-            let engine = Engine::new(self.config(Way::rotate(number))).expect("a config that exists");
+            let engine = Engine::new(self.config(Setting::rotate(number))).expect("a config that exists");
             let save = (!last).then(|| SaveToken::after(1 + (number + pieces * pieces * 5) % 61));
             let launch = self.launch.clone().save(save);
             let report = cancelled_after(patience, launch, |launch| match &saved {
@@ -264,8 +264,8 @@ impl Loaded {
         }
     }
 
-    fn try_run(&self, way: Way, patience: Duration) -> (Effect, f64) {
-        let engine = Engine::new(self.config(way)).expect("a config that exists");
+    fn try_run(&self, setting: Setting, patience: Duration) -> (Effect, f64) {
+        let engine = Engine::new(self.config(setting)).expect("a config that exists");
         let memory = self.memory();
         let report = cancelled_after(patience, self.launch.clone(), |launch| {
             engine.run(&self.program, &memory, launch)

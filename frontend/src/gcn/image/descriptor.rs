@@ -171,16 +171,7 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
         6 => Wrap::Border,
         _ => Wrap::MirrorOnceBorder,
     });
-    let compare = match field(0, 12, 3) {
-        0 => Compare::Never,
-        1 => Compare::Less,
-        2 => Compare::Equal,
-        3 => Compare::LessEqual,
-        4 => Compare::Greater,
-        5 => Compare::NotEqual,
-        6 => Compare::GreaterEqual,
-        _ => Compare::Always,
-    };
+    let compare = Compare::of(field(0, 12, 3));
     let anisotropic = field(2, 20, 2).max(field(2, 22, 2)) >= 2;
     let filter = |low| if field(2, low, 2) & 1 == 0 { Filter::Nearest } else { Filter::Linear };
     let border = match field(3, 30, 2) {

@@ -18,7 +18,7 @@ use super::emit::{Emit, Own};
 use super::options::{Entry, Options, Register};
 use super::slots::{EXEC, SGPRS, Slots, VCC};
 use crate::code::Code;
-use crate::gcn::{Format, Inst, Operand};
+use crate::gcn::{Format, Inst, Operand, Topic};
 
 /// Everything about the program being lifted.
 pub(super) struct Lifter<'f, 'g> {
@@ -95,7 +95,7 @@ fn group_info(e: &mut Emit<'_>) -> Value {
 fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Format::{Ds, Flat, Mimg, Mtbuf, Mubuf};
     if !effects::is_vector(inst) {
-        return super::topics::inst(e, inst);
+        return by_topic(e, inst);
     }
     // One that may fault counts when it has not, and all before it do in any case. Others may set EXEC.
     let may_fault = matches!(inst.format, Ds | Flat | Mimg | Mtbuf | Mubuf);
@@ -104,7 +104,7 @@ fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     } else {
         e.count_lanes();
     }
-    let known = super::topics::inst(e, inst);
+    let known = by_topic(e, inst);
     let legal = known || control::nothing(inst);
     if may_fault && legal && !e.is_done() {
         e.count_lanes();
@@ -112,6 +112,36 @@ fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
         e.uncount_lanes();
     }
     known
+}
+
+/// Emits an instruction that does not change the program counter, in the file of its topic. False if it is none of these, or illegal.
+fn by_topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    use super::topics::*;
+    match inst.op.topic() {
+        Topic::Scalar => scalar::inst(e, inst),
+        Topic::ScalarBits => scalar_bits::inst(e, inst),
+        Topic::Logic => mask::inst(e, inst),
+        Topic::HardwareRegister => hwreg::inst(e, inst),
+        Topic::Control => false,
+        Topic::Message => stage::inst(e, inst),
+        Topic::ScalarMemory => smem::inst(e, inst),
+        Topic::Int => int::inst(e, inst) || int16::inst(e, inst) || bytes::inst(e, inst),
+        Topic::Float => float::inst(e, inst),
+        Topic::Double => double::inst(e, inst),
+        Topic::Half => half::inst(e, inst),
+        Topic::Packed => packed::inst(e, inst),
+        Topic::Convert => convert::inst(e, inst),
+        Topic::Special => special::inst(e, inst),
+        Topic::Compare => compare::inst(e, inst),
+        Topic::Index => index::inst(e, inst),
+        Topic::Lanes => lanes::inst(e, inst),
+        Topic::Interpolation => interp::inst(e, inst),
+        Topic::Export => export::inst(e, inst),
+        Topic::Lds => lds::inst(e, inst),
+        Topic::Flat => flat::inst(e, inst),
+        Topic::Buffer => buffer::inst(e, inst),
+        Topic::Image => image::inst(e, inst),
+    }
 }
 
 impl Lifter<'_, '_> {

@@ -9,7 +9,7 @@ use warpjit_ir::{Builtin, Scalar, Space};
 use super::{Options, lift};
 use crate::formula::Scalars;
 use crate::gcn::numeric::{Mode, Width, arith, bytes, convert, divide, trans};
-use crate::gcn::table::{Row, Slot, rows};
+use crate::gcn::table::{ArgSlot, Row, rows};
 use crate::gcn::{Chip, Format, Generation, Op, decode};
 use crate::soft::Rounding;
 
@@ -46,8 +46,8 @@ fn encoded(op: Op, generation: Generation) -> (&'static Row, u64) {
     let carry = if row.carry_out { 106 << 8 } else { 0 };
     let source = |n: usize| {
         let register = match row.srcs.get(n) {
-            Some(Slot::Carry) => 106,
-            None | Some(Slot::Tied | Slot::Implicit) => return 0,
+            Some(ArgSlot::Carry) => 106,
+            None | Some(ArgSlot::Tied | ArgSlot::Implicit) => return 0,
             Some(_) => 0x100 + 10 + 2 * n as u64,
         };
         register << (32 + 9 * n)

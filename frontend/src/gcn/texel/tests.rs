@@ -135,16 +135,16 @@ fn storing_what_was_loaded_changes_nothing() {
     for data in (0..64).filter(|&data| data != SHARED_EXPONENT) {
         for number in [0, 2, 3, 4, 5, 6, 7] {
             let Some(format) = DataFormat::of(data) else { continue };
-            if number == 7 && format.widths.iter().any(|&w| float_format(w).is_none() && w != 32) {
+            if number == 7 && format.widths().any(|w| float_format(w).is_none() && w != 32) {
                 continue;
             }
             // 32 bits do not go through a float.
-            if number < 4 && format.widths[0] == 32 || number == 6 && format.widths.iter().any(|&w| w != 8) {
+            if number < 4 && format.width(0) == Some(32) || number == 6 && format.widths().any(|w| w != 8) {
                 continue;
             }
             for seed in 0..200u128 {
                 let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-                let texel = random & low_mask(format.widths.iter().sum());
+                let texel = random & low_mask(format.widths().sum());
                 let values = [4, 5, 6, 7].map(|selector| load(data, number, selector, false, false, texel));
                 // NaNs become one.
                 if number == 7 && values.iter().any(|&v| f32::from_bits(v).is_nan()) {
@@ -167,16 +167,12 @@ fn common_exponents_are_stored_as_they_were() {
     }
 }
 
+/// The codes of the vendor's tables that have components here.
 #[test]
 fn what_images_may_have_is_known() {
-    for code in 0..64 {
-        assert_eq!(
-            IMAGE_DATA_FORMATS >> code & 1 != 0,
-            code == 0 || DataFormat::of(code).is_some(),
-            "{code}"
-        );
-        assert_eq!(IMAGE_NUMBER_FORMATS >> code & 1 != 0, NumberFormat::of(code).is_some(), "{code}");
-    }
+    let data = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 34, 57, 58];
+    assert_eq!(IMAGE_DATA_FORMATS, data.iter().map(|code| 1u64 << code).sum());
+    assert_eq!(IMAGE_NUMBER_FORMATS, (0..8).chain([9]).map(|code| 1u64 << code).sum());
 }
 
 fn low_mask(bits: u32) -> u128 {

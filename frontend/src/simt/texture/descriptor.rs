@@ -128,16 +128,7 @@ pub(super) fn sampler(entry: &TextureEntry, header: &TextureEntry, family: Famil
         6 => Wrap::MirrorOnceBorder,
         _ => Wrap::MirrorOnceHalfBorder,
     };
-    let compare = match bits(w0, 10, 3) {
-        0 => Compare::Never,
-        1 => Compare::Less,
-        2 => Compare::Equal,
-        3 => Compare::LessEqual,
-        4 => Compare::Greater,
-        5 => Compare::NotEqual,
-        6 => Compare::GreaterEqual,
-        _ => Compare::Always,
-    };
+    let compare = Compare::of(bits(w0, 10, 3));
     let filter = |linear| if linear { Filter::Linear } else { Filter::Nearest };
     // Signed, 13 bits of which 8 are a fraction.
     let signed = |value: u32| (value << 19) as i32 >> 19;

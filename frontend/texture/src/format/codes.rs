@@ -213,24 +213,11 @@ pub fn gk104_image(code: u32) -> Option<Format> {
     }
 }
 
-/// The format of a data format and a number format, of buffers and images (docs/hardware/graphics-gcn.md sections 3.1, 3.2). `gfx9`: for
-/// GCN 1.4. `None` where there are no numbers in it, and for formats of multisampling, of one bit and of other families.
-pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
-    // What 1.4 has in another place are ETC2, ASTC and FMASK, none of which is here, and stencils beside depths of 16 or 32 bits.
-    let numbers = match number {
-        0 => Number::Unorm,
-        1 => Number::Snorm,
-        2 => Number::Uscaled,
-        3 => Number::Sscaled,
-        4 => Number::Uint,
-        5 => Number::Sint,
-        6 => Number::SnormNoZero,
-        7 => Number::Float,
-        9 => Number::Srgb,
-        _ => return None,
-    };
-    let srgb = numbers == Number::Srgb;
-    let (bytes, widths): (u8, &[u8]) = match data {
+/// A texel of one of GCN's data formats whose components have bits of their own: its bytes, and the widths of its components from the
+/// lowest bit up (docs/hardware/graphics-gcn.md section 3.1). 16 and up are formats of images only. Those of 34 have an exponent in common,
+/// which is above them.
+pub const fn gcn_components(data: u32) -> Option<(u8, &'static [u8])> {
+    let components: (u8, &[u8]) = match data {
         1 => (1, &[8]),
         2 => (2, &[16]),
         3 => (2, &[8, 8]),
@@ -252,8 +239,37 @@ pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
         20 => (4, &[24, 8]),
         21 => (4, &[8, 24]),
         22 => (8, &[32, 8]),
+        34 => (4, &[9, 9, 9]),
         57 => (1, &[4, 4]),
         58 => (2, &[5, 5, 6]),
+        _ => return None,
+    };
+    Some(components)
+}
+
+/// The number format of a code (docs/hardware/graphics-gcn.md section 3.2).
+pub const fn gcn_number(code: u32) -> Option<Number> {
+    Some(match code {
+        0 => Number::Unorm,
+        1 => Number::Snorm,
+        2 => Number::Uscaled,
+        3 => Number::Sscaled,
+        4 => Number::Uint,
+        5 => Number::Sint,
+        6 => Number::SnormNoZero,
+        7 => Number::Float,
+        9 => Number::Srgb,
+        _ => return None,
+    })
+}
+
+/// The format of a data format and a number format, of buffers and images (docs/hardware/graphics-gcn.md sections 3.1, 3.2). `gfx9`: for
+/// GCN 1.4. `None` where there are no numbers in it, and for formats of multisampling, of one bit and of other families.
+pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
+    let numbers = gcn_number(number)?;
+    let srgb = numbers == Number::Srgb;
+    let (bytes, widths): (u8, &[u8]) = match data {
+        // What 1.4 has in another place are ETC2, ASTC and FMASK, none of which is here, and stencils beside depths of 16 or 32 bits.
         59 | 60 if gfx9 => (1, &[8]),
         32 | 33 => {
             let pairs = Packing::Pairs { green_first: data == 33 };
@@ -269,7 +285,7 @@ pub fn gcn(data: u32, number: u32, gfx9: bool) -> Option<Format> {
         }
         // The number format says only whether the halves have signs.
         40 => return matches!(number, 0 | 1 | 7).then_some(bc6(number == 1)),
-        _ => return None,
+        _ => gcn_components(data)?,
     };
     // Alpha has no curve.
     packed(bytes, widths, |n, _| Some(if srgb && n == 3 { Number::Unorm } else { numbers }))

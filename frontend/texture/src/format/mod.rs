@@ -9,7 +9,7 @@ mod convert;
 mod fields;
 mod srgb;
 
-pub use codes::{gcn, gk104_image, nvidia, nvidia_surface};
+pub use codes::{gcn, gcn_components, gcn_number, gk104_image, nvidia, nvidia_surface};
 pub use convert::SRGB8;
 pub use srgb::{SRGB31, SRGB63};
 
@@ -36,6 +36,13 @@ pub enum Number {
     Float,
     /// Unsigned, 0 to 1, with sRGB's curve.
     Srgb,
+}
+
+impl Number {
+    /// Whether components are integers in registers.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Number::Uint | Number::Sint)
+    }
 }
 
 /// Where a component's bits are in an element.

@@ -93,6 +93,20 @@ pub enum Compare {
 }
 
 impl Compare {
+    /// By the three bits of a sampler, which mean the same for all families.
+    pub fn of(code: u32) -> Compare {
+        match code & 7 {
+            0 => Compare::Never,
+            1 => Compare::Less,
+            2 => Compare::Equal,
+            3 => Compare::LessEqual,
+            4 => Compare::Greater,
+            5 => Compare::NotEqual,
+            6 => Compare::GreaterEqual,
+            _ => Compare::Always,
+        }
+    }
+
     /// Whether the comparison holds. A NaN is not equal to anything.
     pub fn holds(self, reference: f32, texel: f32) -> bool {
         match self {

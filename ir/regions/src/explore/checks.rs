@@ -56,13 +56,13 @@ impl Explorer<'_> {
             if !cyclic {
                 continue;
             }
-            if self.facts.run.cut_loops && !self.facts.run.counted {
+            if self.facts.mode.cut_loops && !self.facts.mode.counted {
                 return Err(self.stop_before(plan, &component));
             }
             let mut apart = OrderedAccesses::default();
-            for &n in component.iter().filter(|_| !self.facts.run.across) {
+            for &n in component.iter().filter(|_| !self.facts.mode.across) {
                 let Some(b) = plan.nodes[n].block else { continue };
-                let together = self.facts.run.whole && !self.to_end && self.is_outermost(n);
+                let together = self.facts.mode.whole && !self.to_end && self.is_outermost(n);
                 if !together {
                     apart = apart.plus(OrderedAccesses::of_block(self.func, b, &self.facts.order));
                 }
@@ -82,7 +82,7 @@ impl Explorer<'_> {
         let waiting = Waiting { func: self.func, plan, succs: &succs };
         for of in loops.iter().flat_map(|nest| &nest.loops) {
             self.meter.step(1 + of.blocks.len() / 8)?;
-            let waits = waiting.waits(of, !self.facts.run.alone);
+            let waits = waiting.waits(of, !self.facts.mode.alone);
             match waits {
                 Waits::Never => continue,
                 Waits::Maybe if self.may_stay(plan, &succs, of, &waiting) => {
@@ -108,10 +108,10 @@ impl Explorer<'_> {
     ) -> bool {
         let waiting = Waiting { func: self.func, plan, succs };
         let keeps = |of: &&graph::Loop<usize>| {
-            waiting.waits(of, !self.facts.run.alone) != Waits::Surely
+            waiting.waits(of, !self.facts.mode.alone) != Waits::Surely
                 && !waiting.leaves_by_scalar_memory(&of.blocks)
         };
-        self.facts.run.wave && !self.stops.back && component.contains(&0) && nest.iter().all(keeps)
+        self.facts.mode.wave && !self.stops.back && component.contains(&0) && nest.iter().all(keeps)
     }
 
     /// Adds a stop where a loop is entered, at its node with the smallest relative stack.
@@ -138,14 +138,14 @@ impl Explorer<'_> {
         of: &graph::Loop<usize>,
         waiting: &Waiting,
     ) -> bool {
-        let run = self.facts.run;
-        if self.facts.order.lockstep || run.counted {
+        let mode = self.facts.mode;
+        if self.facts.order.lockstep || mode.counted {
             return false;
         }
-        if run.wave {
+        if mode.wave {
             // A chunk of the whole wave keeps the program's order. Smaller chunks must not exit the loop by different
             // scalars.
-            return run.whole || !waiting.leaves_by_scalar_memory(&of.blocks);
+            return mode.whole || !waiting.leaves_by_scalar_memory(&of.blocks);
         }
         // On the hardware, lanes that take the branch run first, and the others wait for them.
         let away = |&n: &usize| {
@@ -228,7 +228,7 @@ impl Explorer<'_> {
     /// not enter, so that their registers are what they were. Lanes that end before the first instruction do not count: nobody gave their
     /// registers a value.
     pub(super) fn check_quads(&mut self, plan: &Plan) -> Result<(), Failure> {
-        if self.facts.run.wave {
+        if self.facts.mode.wave {
             return Ok(());
         }
         let looks = |node: &Node| node.block.is_some_and(|block| looks_at_quad(self.func, block));
@@ -253,7 +253,7 @@ impl Explorer<'_> {
             }
         }
         for n in quads {
-            let together = (!self.to_end || self.facts.run.counted) && self.is_outermost(n) && !behind[n];
+            let together = (!self.to_end || self.facts.mode.counted) && self.is_outermost(n) && !behind[n];
             if !together {
                 if plan.nodes[n].block == Some(self.entry) {
                     return Err(Failure::Impossible);
@@ -266,7 +266,7 @@ impl Explorer<'_> {
 
     /// Checks for conflicts between ordered accesses of different blocks.
     pub(super) fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
-        if self.facts.run.across {
+        if self.facts.mode.across {
             return Ok(());
         }
         let mut sum = OrderedAccesses::default();
@@ -306,7 +306,7 @@ impl Explorer<'_> {
             }
             let ordered =
                 |m: usize| meeting.is_some_and(|d| position[m] < position[d]) || dominators.dominates(m, n);
-            let conflict = match self.facts.run.whole {
+            let conflict = match self.facts.mode.whole {
                 true => before.iter().any(|&(m, theirs, with)| {
                     theirs.conflicts_with(own) && !(with && together && ordered(m))
                 }),

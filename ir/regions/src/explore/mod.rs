@@ -14,12 +14,16 @@
 //! - if every region must end soon ([`super::RegionOptions::bounded`]), a loop ends the region;
 //! - a loop that certainly waits for memory to change ends the region, so that a spinning warp returns to the scheduler
 //!   (`waiting.rs`).
+//!
+//! A region may start inside a loop that it cannot hold, such as one with atomics that depend on the order of lanes. In a wave it then
+//! ends where the loop comes back to its start (`may_end_at_entry`): it is one iteration of the loop. It does not if scalars that it
+//! loads decide how the loop is left, because chunks could disagree.
 
 mod checks;
 
 use std::collections::VecDeque;
 
-use super::kernel_facts::{KernelFacts, Run};
+use super::kernel_facts::{KernelFacts, Mode};
 use super::plan::{Node, NodeTerm, Plan};
 use super::sizes::Size;
 use super::split::OrderedAccesses;
@@ -91,7 +95,7 @@ pub fn explore(
     // First try whether all lanes can run to their end, even diverged. Otherwise exit where lanes have reconverged.
     for to_end in [true, false] {
         // Lanes would diverge, which counted regions must not.
-        if to_end && facts.run.counted {
+        if to_end && facts.mode.counted {
             continue;
         }
         let mut stops = Stops::default();
@@ -112,14 +116,14 @@ pub fn explore(
                 joined: Vec::new(),
                 insts: 0,
                 places: Vec::new(),
-                chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
+                chain: (!facts.mode.whole && !facts.mode.across).then(OrderedAccesses::default),
             };
             e.run()
         };
         for _ in 0..200 {
             match find(&mut stops) {
-                Ok(plan) if facts.run.counted => return Ok(plan.limit_loops()),
-                Ok(plan) if facts.run.wave => return with_fewer_stops(facts, plan, stops, find).map(Some),
+                Ok(plan) if facts.mode.counted => return Ok(plan.limit_loops()),
+                Ok(plan) if facts.mode.wave => return with_fewer_stops(facts, plan, stops, find).map(Some),
                 Ok(plan) => return Ok(Some(plan)),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
@@ -180,8 +184,8 @@ pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Optio
 /// The region that consists of one block's body, for a chunk that holds the whole wave, though the kernel's chunks do not: there
 /// cross-lane operations need nobody else.
 pub fn whole_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
-    let run = Run { whole: true, across: true, ..facts.run };
-    if !run.wave || is_of_interpreter(func, run, entry) || facts.surely_waits(entry) {
+    let mode = Mode { whole: true, across: true, ..facts.mode };
+    if !mode.wave || is_of_interpreter(func, mode, entry) || facts.surely_waits(entry) {
         return None;
     }
     let cond = facts.exit_cond(func, entry);
@@ -194,23 +198,23 @@ pub fn whole_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option
 
 /// Whether the body of a block must run in the interpreter.
 fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
-    is_of_interpreter(func, facts.run, block)
+    is_of_interpreter(func, facts.mode, block)
 }
 
-fn is_of_interpreter(func: &Function, run: Run, block: Block) -> bool {
+fn is_of_interpreter(func: &Function, mode: Mode, block: Block) -> bool {
     let possible = |inst: &InstData| match (inst.op, inst.imm) {
         (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
         (Opcode::CallDevice, Imm::Device(site)) => !(site.callee.stores)(site.params),
         (op, _) => match op.reach() {
             Reach::Lane => !op.has_lane_order(),
-            Reach::Quad => run.by_quads || run.across,
-            Reach::Warp => run.across && op.is_in_whole_warp(),
+            Reach::Quad => mode.by_quads || mode.across,
+            Reach::Warp => mode.across && op.is_in_whole_warp(),
         },
     };
     func.block(block)
         .insts
         .iter()
-        .any(|&i| !possible(func.inst(i)) || !run.stores_once && is_wave_store(func, i))
+        .any(|&i| !possible(func.inst(i)) || !mode.stores_once && is_wave_store(func, i))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 
@@ -312,7 +316,7 @@ impl Explorer<'_> {
             self.chain = Some(before.plus(own));
         }
         self.insts += self.func.block(block).insts.len();
-        let more = if self.facts.run.whole { WHOLE_TIMES } else { 1 };
+        let more = if self.facts.mode.whole { WHOLE_TIMES } else { 1 };
         let too_long = node >= self.size.nodes * more || self.insts > self.size.insts * more && !first;
         if too_long || stack.len() > MAX_DEPTH {
             return Err(self.fail_at(block, &stack, true));
@@ -369,7 +373,7 @@ impl Explorer<'_> {
         match term {
             Terminator::Jump(to) => Ok(NodeTerm::Jump(self.visit(to.block, stack.to_vec())?)),
             Terminator::Branch { cond, taken, next } => {
-                let counted = self.facts.run.counted;
+                let counted = self.facts.mode.counted;
                 let parts = stack.is_empty() && !self.to_end && !self.facts.uniform.cond_is_uniform(block);
                 if parts && !counted {
                     return Err(self.fail_at(block, stack, false));
@@ -388,13 +392,13 @@ impl Explorer<'_> {
             // The stack belongs to the driver. It does not change if no lane leaves.
             Terminator::Leave { cond: Some(cond), next, .. }
             | Terminator::Join { cond: Some(cond), next, .. }
-                if self.facts.run.counted =>
+                if self.facts.mode.counted =>
             {
                 let exit = self.exit(ExitKind::Terminator(block));
                 Ok(NodeTerm::Unless(*cond, self.visit(*next, stack.to_vec())?, exit))
             }
             Terminator::Push { .. } | Terminator::Call { .. } | Terminator::Join { .. }
-                if self.facts.run.counted =>
+                if self.facts.mode.counted =>
             {
                 Err(self.fail_at(block, stack, false))
             }

@@ -54,7 +54,7 @@ fn simpler(masks: &Masks<'_>, uses: &Uses, data: &InstData) -> Option<(usize, Va
             let Some(data) = func.def_inst(less) else { break };
             only &= uses.count(less) == 1;
             let needless = |&part: &Value| match data.op {
-                Opcode::Ior => masks.are_apart(lanes, part),
+                Opcode::Ior => masks.are_disjoint(lanes, part),
                 // A conjunction with other users stays anyway, so using a part of it would only lengthen the part's
                 // live range.
                 Opcode::Iand => only && masks.implies(lanes, part),

@@ -6,7 +6,7 @@
 //! own lanes, and the whole loop becomes part of a region.
 //!
 //! That is allowed if, for a lane outside the mask, every path from the vote to its post-dominator leaves all that is live there
-//! unchanged. The proof evaluates the blocks between for such a lane (`ways.rs`). It knows of each value (`fact.rs`) that it is the
+//! unchanged. The proof evaluates the blocks between for such a lane (`paths.rs`). It knows of each value (`fact.rs`) that it is the
 //! same as at the vote, or a number. A value that does change may still be harmless, if nothing reads it in that lane
 //! (`unseen.rs`).
 //!
@@ -14,12 +14,12 @@
 //! the last one has run, and the driver branches by it.
 
 mod fact;
+mod paths;
 mod unseen;
-mod ways;
 
 use std::collections::BTreeMap;
 
-use self::ways::{Ways, state_at_vote, uniform_numbers};
+use self::paths::{Paths, state_at_vote, uniform_numbers};
 use super::liveness::SlotLiveness;
 use foldhash::HashMap;
 use warpjit_ir_core::entities::{Block, Slot, Value};
@@ -86,8 +86,8 @@ pub fn localize(
             _ => None,
         };
         let start = state_at_vote(func, block, before, vote.mask, &numbers[block.index()]);
-        let ways = Ways { func, live, succs: &succs, meter };
-        if let Some(changes) = ways.changes(block, meeting, start, &mut left)? {
+        let paths = Paths { func, live, succs: &succs, meter };
+        if let Some(changes) = paths.changes(block, meeting, start, &mut left)? {
             votes.insert(block, Candidate { inst: vote.inst, meeting, changes });
         }
     }

@@ -7,6 +7,10 @@
 //!
 //! Compared with running each warp alone, only the order between barriers differs, and there the guest defines none. If several
 //! warps fault, the reported fault is the one that running each warp alone would find first.
+//!
+//! Warps that have diverged go on in groups, the group that is first in program order first. `path_cache.rs` remembers the way of a block
+//! from region to region. This is off with local memory, with limits that regions do not count, and with counting where each warp needs a
+//! look.
 
 use super::{BLOCK_SLICE, BlockFault, FIRST_LOOK, Repeats, Resident, RunningBlock, Turn};
 use crate::Memory;
@@ -145,7 +149,7 @@ impl RunningBlock {
                 if self.fresh {
                     self.restart(launch.plan, launch.tiers);
                 }
-                if let (true, Some((next, way))) = (whole, self.same_way(kind, calls, launch.tiers)) {
+                if let (true, Some((next, way))) = (whole, self.same_exit(kind, calls, launch.tiers)) {
                     if !launch.tiers.is_barrier(kind) {
                         stepper.hop(at, found, calls.len());
                     }
@@ -292,7 +296,7 @@ impl RunningBlock {
 
     /// Where all warps continue after the same exit, if that does not depend on a warp's state, and which successor of
     /// the exit that is ([`crate::exec::path_cache`]).
-    fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
+    fn same_exit(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
         if calls.iter().any(|call| call.words[0] & call.word != 0) {
             // Some threads have ended.
             return None;

@@ -1,10 +1,14 @@
 //! A block that runs: its warps take turns on one thread, each up to a barrier or the end of its time slice.
+//!
+//! A warp's slice ends at a barrier, after [`WARP_SLICE`] instructions, or at once where it waits: in a loop that surely does, or if it
+//! comes back to a block of code with all slots as they were there before (`repeats.rs`). When the block has used [`BLOCK_SLICE`], or all
+//! its warps wait, it is suspended.
 
 use super::barrier::Barriers;
 use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
 use super::repeats::{FirstLook, Repeats};
-use super::setup::Place;
+use super::setup::SegmentPart;
 use super::setup::{Plan, frame_bits};
 use super::strategy::Strategy;
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers, Until};
@@ -94,7 +98,7 @@ pub struct RunningBlock {
     /// Instructions executed by warps that ended together; their own state does not count them.
     ended_steps: (u64, u64),
     /// Its place in the segments that the launch provides for each warp.
-    place: Option<Place>,
+    place: Option<SegmentPart>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
     /// The strategy with which it runs. Its frames have the layout of that strategy.
@@ -144,7 +148,7 @@ impl RunningBlock {
         memory: &Memory,
         stepper: &mut Stepper<'_>,
         index: u64,
-        place: Option<Place>,
+        place: Option<SegmentPart>,
     ) -> Self {
         let start = tiers.start();
         let mut block = RunningBlock { place, ..RunningBlock::unprepared(plan, tiers, index) };

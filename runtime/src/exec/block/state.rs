@@ -188,14 +188,14 @@ impl RunningBlock {
         stepper: &mut Stepper<'_>,
         state: &BlockState,
     ) -> Result<Box<RunningBlock>, BadState> {
-        if state.place.is_some() != plan.segments.have_places() {
+        if state.place.is_some() != plan.segments.have_parts() {
             return Err("a block has a place where there are none, or none where there are");
         }
         let place = match state.place {
             None => None,
             Some(number) => Some(
                 plan.segments
-                    .take_numbered_place(number)
+                    .take_numbered_part(number)
                     .ok_or("a block's place does not exist or is taken")?,
             ),
         };

@@ -44,7 +44,7 @@ impl Jit {
             }
             self.region_ahead(at, None, cancel);
             for code in &lock(&self.versions[at.index()]).list {
-                for exit in code.exits.iter() {
+                for exit in code.facts.exits.iter() {
                     match *exit {
                         ExitKind::Ended => {}
                         ExitKind::Enter(block) => left.push(block),
@@ -95,7 +95,7 @@ impl Jit {
         let entry = self.kernel.func.entry;
         let mut versions = lock(&self.rows);
         let kind = self.class_of(sample);
-        let is_own = |code: &super::Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
+        let is_own = |code: &super::Compiled| code.facts.row.as_ref().is_some_and(|needs| needs.kind == kind);
         if versions.impossible
             || versions.is_queued()
             || versions.list.iter().any(|code| is_own(code))

@@ -198,10 +198,10 @@ impl Jit {
     /// Whether code that fits a warp also assumes everything that can be assumed of it. Only examined for regions at
     /// which warps start.
     pub(super) fn suits(&self, code: &Compiled, warp: &Warp) -> bool {
-        let Some(start) = code.start.as_ref().filter(|start| start.little) else { return true };
+        let Some(start) = code.facts.start.as_ref().filter(|start| start.little) else { return true };
         start.slots.iter().all(|&slot| {
             let best = self.shape_of(slot, &[warp.frame.words()], (start.chunk_lanes, true));
-            best.map(|best| best.known) == shape_in(&code.assumptions, slot)
+            best.map(|best| best.known) == shape_in(&code.facts.assumptions, slot)
         })
     }
 

@@ -6,6 +6,19 @@
 //! branches on which lanes disagree, blocks of the interpreter, regions that may wait), or when it has run for long enough. Between two
 //! regions its state is in its frame as it always is, so everything else stays as it was: the chain's versions stand for the
 //! single ones, with their numbers and assumptions.
+//!
+//! - A *link* is a version of a region, as it was cut and optimised, with its loop over chunks. After the loop, code does what the driver
+//!   would: it tells the exit, decides a branch by its condition in all lanes, checks what the next link assumes of slots and does not
+//!   know from the link before, and jumps there. If the check fails, it tries the region's other versions.
+//! - `Context::chain_left` holds the guest instructions that a call may run: what the time slice leaves, and less where it must be
+//!   checked whether the warp waits (`repeats.rs`). So waiting loops are found as without chains.
+//! - Blocks of a wave that the interpreter runs because they need all lanes (`v_readfirstlane_b32`) are links of one chunk, if they are
+//!   short.
+//! - A chain is worth it when the driver has taken as long as compiling will take. It is made again, with what was compiled since, when
+//!   as much time has come together outside it. [`crate::Config::join_after`] sets the number of hops instead. With `--tier auto` it is
+//!   made in the background.
+//! - Chains are not stored on disk: regions from the cache are joined again. With limits, counts or pauses there are none, because the
+//!   driver looks after each region then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,7 +31,7 @@ use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, full};
 use warpjit_ir::{Block, Meter, Slot, Terminator};
 
-use super::{Assumption, Compiled, Cut, Jit, lock, written_slots};
+use super::{Assumption, CodeFacts, Compiled, Cut, Jit, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
 use crate::vm;
@@ -88,7 +101,7 @@ struct Part {
 
 impl Part {
     fn assumptions(&self) -> &[Assumption] {
-        self.code.as_ref().map_or(&[], |code| &code.assumptions)
+        self.code.as_ref().map_or(&[], |code| &code.facts.assumptions)
     }
 
     /// What must hold of a warp's slots to enter its code.
@@ -231,7 +244,7 @@ impl Jit {
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
             let exits =
-                part.region.exits.iter().map(|&exit| self.link_way(exit, number(exit), &passage)).collect();
+                part.region.exits.iter().map(|&exit| self.link_exit(exit, number(exit), &passage)).collect();
             let first_fault = faults.len() as u32;
             faults.extend(part.region.faults.iter().copied());
             links.push(Link {
@@ -267,25 +280,19 @@ impl Jit {
         let (exits, faults): (Arc<[ExitKind]>, Arc<[RegionFault]>) = (exits.into(), faults.into());
         let mut announced = Some(std::mem::take(&mut first.announced));
         let links = parts.iter().zip(0..).map(|(part, link)| {
-            let code = Compiled {
-                announced: announced.take().unwrap_or_default(),
-                code: first.code.clone(),
-                pcs: first.pcs.clone(),
-                traps: first.traps.clone(),
-                pures: first.pures.clone(),
-                devices: first.devices.clone(),
-                tables: first.tables.clone(),
-                table_names: Vec::new(),
-                returns: Vec::new(),
-                mode: first.mode,
+            let facts = CodeFacts {
                 exits: exits.clone(),
                 faults: faults.clone(),
                 assumptions: part.assumptions().to_vec(),
-                start: part.code.as_ref().and_then(|code| code.start.clone()),
-                row: None,
+                start: part.code.as_ref().and_then(|code| code.facts.start.clone()),
                 written: written.clone(),
-                steps: 0,
-                waits: 0,
+                ..first.facts.clone()
+            };
+            let code = Compiled {
+                announced: announced.take().unwrap_or_default(),
+                code: first.code.clone(),
+                facts,
+                tables: first.tables.clone(),
                 at: part.at,
                 link: Some(link),
                 lanes: first.lanes,
@@ -319,7 +326,7 @@ impl Jit {
                 parts.push(Part { at, code: None, region, options });
             }
             for code in list {
-                if code.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
+                if code.facts.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
                     continue;
                 }
                 let Some((region, options)) = self.again(&code, meter)? else { continue };
@@ -358,10 +365,10 @@ impl Jit {
         let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
         for cut in cuts {
             let Some(region) = cut(&self.kernel, code.at, &none, meter)? else { continue };
-            let made = self.ready_to_compile(region, &code.assumptions, cut, meter)?;
+            let made = self.ready_to_compile(region, &code.facts.assumptions, cut, meter)?;
             if let Some((region, options)) = made
-                && *region.exits == *code.exits
-                && *region.faults == *code.faults
+                && *region.exits == *code.facts.exits
+                && *region.faults == *code.facts.faults
                 && !region.may_wait
             {
                 return Ok(Some((region, options)));
@@ -371,7 +378,12 @@ impl Jit {
     }
 
     /// Where an exit leads, by its number in the chain.
-    fn link_way(&self, exit: ExitKind, number: u32, passage: &impl Fn(Block) -> Option<Passage>) -> LinkExit {
+    fn link_exit(
+        &self,
+        exit: ExitKind,
+        number: u32,
+        passage: &impl Fn(Block) -> Option<Passage>,
+    ) -> LinkExit {
         let ends = LinkExit { exit: number, next: None, taken: None, branches: false, any: false };
         let block = match exit {
             ExitKind::Ended => return ends,
@@ -395,7 +407,10 @@ impl Jit {
 
 /// Whether a chain can check all that code assumes.
 fn can_be_checked(code: &Compiled) -> bool {
-    code.assumptions.iter().all(|a| a.known.apart.is_none() && !matches!(a.known.shape, Shape::Lines { .. }))
+    code.facts
+        .assumptions
+        .iter()
+        .all(|a| a.known.apart.is_none() && !matches!(a.known.shape, Shape::Lines { .. }))
 }
 
 fn code_bytes(list: &[Arc<Compiled>]) -> usize {

@@ -23,29 +23,10 @@ pub struct Compiled {
     /// Dropped before the code.
     pub(super) announced: Announced,
     pub(super) code: Arc<vm::Code>,
-    /// Code offsets with guest addresses ([`RegionCode::pcs`]), if asked for.
-    pub(super) pcs: Arc<[(u32, u32)]>,
-    pub(super) traps: Arc<[(u32, TrapSite)]>,
-    pub(super) pures: Arc<[&'static PureFn]>,
-    pub(super) devices: Arc<[DeviceSite]>,
+    /// What is known of the code.
+    pub(super) facts: CodeFacts,
+    /// The tables that it looks things up in.
     pub(super) tables: Arc<[TablePointer]>,
-    pub(super) table_names: Vec<&'static WordTable>,
-    /// The values that it may return; for grid-row code, of each phase.
-    pub(super) returns: Vec<Returns>,
-    pub(super) mode: FloatMode,
-    pub(super) exits: Arc<[ExitKind]>,
-    pub(super) faults: Arc<[RegionFault]>,
-    pub(super) assumptions: Vec<Assumption>,
-    /// The lane patterns it was made for, if warps start at this region.
-    pub(super) start: Option<StartShapes>,
-    /// For grid-row code: what it needs besides its assumptions.
-    pub(super) row: Option<RowNeeds>,
-    /// Slots that it writes.
-    pub(super) written: SlotSet,
-    /// See [`Region::steps`].
-    pub(super) steps: u32,
-    /// Lanes of its chunks, if it may wait for others ([`Region::may_wait`]); else 0.
-    pub(super) waits: u32,
     /// Where its region starts.
     pub(super) at: Block,
     /// If its code is that of a chain ([`super::chain`]): the link that it starts with.
@@ -58,6 +39,34 @@ pub struct Compiled {
     pub(super) listing: Option<Box<CodeListing>>,
 }
 
+/// What is known of a region's code besides its bytes: what it refers to, what it assumes, and how it ends. The cache on disk keeps all of
+/// it ([`super::stored`]).
+#[derive(Debug, Clone)]
+pub(super) struct CodeFacts {
+    /// Code offsets with guest addresses ([`RegionCode::pcs`]), if asked for.
+    pub pcs: Arc<[(u32, u32)]>,
+    pub traps: Arc<[(u32, TrapSite)]>,
+    pub pures: Arc<[&'static PureFn]>,
+    pub devices: Arc<[DeviceSite]>,
+    pub table_names: Arc<[&'static WordTable]>,
+    /// The values that it may return; for grid-row code, of each phase.
+    pub returns: Arc<[Returns]>,
+    pub mode: FloatMode,
+    pub exits: Arc<[ExitKind]>,
+    pub faults: Arc<[RegionFault]>,
+    pub assumptions: Vec<Assumption>,
+    /// The lane patterns it was made for, if warps start at this region.
+    pub start: Option<StartShapes>,
+    /// Slots that it writes.
+    pub written: SlotSet,
+    /// See [`Region::steps`].
+    pub steps: u32,
+    /// Lanes of its chunks, if it may wait for others ([`Region::may_wait`]); else 0.
+    pub waits: u32,
+    /// For grid-row code: what it needs besides its assumptions.
+    pub row: Option<RowNeeds>,
+}
+
 /// Compiled code by host address.
 #[derive(Debug, Default)]
 pub struct CodeIndex(pub(super) Vec<(usize, Arc<Compiled>)>);
@@ -67,7 +76,7 @@ impl CodeIndex {
     pub fn guest_pc(&self, at: usize) -> Option<u32> {
         let next = self.0.partition_point(|(start, _)| *start <= at);
         let (_, code) = self.0.get(next.checked_sub(1)?)?;
-        backend::guest_pc(&code.pcs, code.code.offset_of(at)?)
+        backend::guest_pc(&code.facts.pcs, code.code.offset_of(at)?)
     }
 }
 
@@ -90,12 +99,12 @@ pub struct KnownShapes(pub(super) Vec<(Slot, SlotShape)>);
 impl KnownShapes {
     /// Keeps the patterns that still hold after all warps have run `code`.
     pub fn after(&mut self, code: &Compiled) {
-        self.0.retain(|(slot, ..)| !code.written.contains(*slot));
+        self.0.retain(|(slot, ..)| !code.facts.written.contains(*slot));
     }
 
     /// Adds what `code` assumes, after it was found to hold for all warps.
     pub fn learn(&mut self, code: &Compiled) {
-        for a in &code.assumptions {
+        for a in &code.facts.assumptions {
             if !self.0.contains(&(a.slot, a.known)) {
                 self.0.push((a.slot, a.known));
             }
@@ -122,19 +131,19 @@ impl Needed {
 impl Compiled {
     /// Whether the code may write a slot.
     pub fn writes(&self, slot: Slot) -> bool {
-        self.written.contains(slot)
+        self.facts.written.contains(slot)
     }
 
     /// Instructions that a warp must have left to enter it, if they are limited.
     #[inline]
     pub fn steps(&self) -> u64 {
-        self.steps.into()
+        self.facts.steps.into()
     }
 
     /// Lanes of its chunks, if it may wait for others, so that it runs on a stack of its own ([`Compiled::begin`]); else 0.
     #[inline]
     pub fn waits(&self) -> u32 {
-        self.waits
+        self.facts.waits
     }
 
     /// Whether it goes on from region to region by itself ([`super::chain`]).
@@ -146,14 +155,14 @@ impl Compiled {
     /// Whether it assumes less than could be assumed of some warps that it fits.
     #[inline]
     pub fn assumes_little(&self) -> bool {
-        self.start.as_ref().is_some_and(|start| start.little)
+        self.facts.start.as_ref().is_some_and(|start| start.little)
     }
 
     /// Whether the code's assumptions hold for the warp.
     #[inline]
     pub fn fits(&self, warp: &Warp) -> bool {
         let (words, lanes) = (warp.frame.words(), self.lanes);
-        self.assumptions.iter().all(|assumption| {
+        self.facts.assumptions.iter().all(|assumption| {
             let start = assumption.offset as usize / 4;
             assumption.holds(&words[start..start + lanes], warp.active)
         })
@@ -162,7 +171,7 @@ impl Compiled {
     /// Whether the code's assumptions hold for all of the warps. `known` need not be checked.
     #[inline]
     pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
-        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known))).all(|assumption| {
+        self.facts.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known))).all(|assumption| {
             let start = assumption.offset as usize / 4;
             warps.clone().all(|warp| {
                 let words = &warp.frame.words()[start..start + self.lanes];
@@ -173,7 +182,7 @@ impl Compiled {
 
     /// The assumptions that `known` does not imply.
     pub fn needed(&self, known: &KnownShapes) -> Vec<Needed> {
-        let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known)));
+        let unknown = self.facts.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known)));
         unknown.map(|&assumption| Needed { assumption, lanes: self.lanes }).collect()
     }
 
@@ -188,14 +197,14 @@ impl Compiled {
         context.active = warp.active;
         context.exited = 0;
         context.cond = 0;
-        context.pures = self.pures.as_ptr();
-        context.devices = self.devices.as_ptr();
+        context.pures = self.facts.pures.as_ptr();
+        context.devices = self.facts.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         context.link = self.link.unwrap_or(0);
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
-        unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) }
+        unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.facts.mode) }
     }
 
     /// How the region has ended, by what [`Compiled::enter`] has returned.
@@ -206,7 +215,7 @@ impl Compiled {
         rights: &Rights<'_>,
     ) -> RegionFlow {
         match result {
-            Ok(result) => self.outcome(result, &self.faults, context, rights),
+            Ok(result) => self.outcome(result, &self.facts.faults, context, rights),
             Err(raw) => self.signal(&raw, context, rights),
         }
     }
@@ -216,12 +225,12 @@ impl Compiled {
     /// dropped before them.
     pub fn begin(&self, fiber: &mut vm::Fiber, context: &mut Context, warp: &mut Warp, lanes: u64) {
         (context.active, context.exited, context.cond, context.split) = (lanes, 0, 0, 0);
-        context.pures = self.pures.as_ptr();
-        context.devices = self.devices.as_ptr();
+        context.pures = self.facts.pures.as_ptr();
+        context.devices = self.facts.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: as in `run`; only `poll` suspends, which holds nothing.
-        unsafe { fiber.start(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+        unsafe { fiber.start(self.code.start(), (&raw mut *context).cast(), frame, self.facts.mode) };
     }
 
     /// How a call made by [`Compiled::begin`] ended: its exit, with the lanes that ended and the condition, or an
@@ -234,7 +243,7 @@ impl Compiled {
     ) -> Result<(u64, u64, u64), RegionFlow> {
         match result {
             Ok(exit) if exit < u64::from(FAULT_EXIT) => Ok((exit, context.exited, context.cond)),
-            Ok(result) => Err(self.outcome(result, &self.faults, context, rights)),
+            Ok(result) => Err(self.outcome(result, &self.facts.faults, context, rights)),
             Err(raw) => Err(self.signal(&raw, context, rights)),
         }
     }
@@ -255,13 +264,13 @@ impl Compiled {
             assert!(std::mem::offset_of!(Context, exited) == 8);
             assert!(std::mem::offset_of!(Context, cond) == 16);
         }
-        context.pures = self.pures.as_ptr();
-        context.devices = self.devices.as_ptr();
+        context.pures = self.facts.pures.as_ptr();
+        context.devices = self.facts.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         context.link = self.link.unwrap_or(0);
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
-        unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode, ended) }
+        unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.facts.mode, ended) }
     }
 
     /// How the last call of [`Compiled::run_all`] ended.
@@ -275,13 +284,13 @@ impl Compiled {
         let result = call.map_or(backend::STOPPED, |call| call.result);
         match ended {
             Some(raw) => self.signal(&raw, context, rights),
-            None => self.outcome(result, &self.faults, context, rights),
+            None => self.outcome(result, &self.facts.faults, context, rights),
         }
     }
 
     /// Where an exit leads.
     pub fn exit(&self, number: u64) -> Option<ExitKind> {
-        self.exits.get(usize::try_from(number).ok()?).copied()
+        self.facts.exits.get(usize::try_from(number).ok()?).copied()
     }
 
     /// Decodes a result of the code. `faults` are the faults of the region that ran.
@@ -319,14 +328,14 @@ impl Compiled {
                     store: false,
                 })
             }
-            exit => RegionFlow::Exit(self.exits[exit as usize], context.exited, context.cond),
+            exit => RegionFlow::Exit(self.facts.exits[exit as usize], context.exited, context.cond),
         }
     }
 
     /// The guest fault that a host exception of the code stands for.
     pub(super) fn signal(&self, raw: &vm::RawFault, context: &Context, rights: &Rights<'_>) -> RegionFlow {
         let site = self.code.offset_of(raw.pc).and_then(|offset| {
-            self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
+            self.facts.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.facts.traps[i].1)
         });
         let Some(site) = site else {
             panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);

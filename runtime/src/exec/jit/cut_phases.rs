@@ -266,9 +266,9 @@ impl Jit {
         let Some((first, others)) = versions.list.split_first() else { return Vec::new() };
         let mut checks = Vec::new();
         let may = |a: &&Assumption| written.contains(a.slot) && a.known.lanes >= fewest_lanes;
-        for a in first.assumptions.iter().filter(may) {
+        for a in first.facts.assumptions.iter().filter(may) {
             let all = others.iter().try_fold(a.known, |met, code| {
-                let other = code.assumptions.iter().find(|other| other.slot == a.slot);
+                let other = code.facts.assumptions.iter().find(|other| other.slot == a.slot);
                 meet_shapes(Some(met), other.map(|other| other.known))
             });
             // A slot with a known pattern is not checked, because the check costs more than a stronger pattern saves.

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use crate::memory::{rebase, window_access};
 use warpjit_backend::{self as backend, FloatEnv, Generator, Options, RegionCode, Shape, Target, TrapSite};
 use warpjit_ir::interp::Warp;
-use warpjit_ir::meter::Spent;
+use warpjit_ir::meter::Usage;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -50,6 +50,7 @@ use assumptions::{Assumption, StartShapes};
 pub use background::Ready;
 pub use chain::Chain;
 use chain::Chains;
+use compiled::CodeFacts;
 pub use compiled::{CodeIndex, Compiled, KnownShapes, Needed, RegionFlow};
 use phases::Phases;
 pub use rows::{Make, RowFacts};
@@ -113,7 +114,7 @@ pub struct Jit {
     chains: Chains,
     /// Limits for compiling, and what has been used of them.
     budget: Budget,
-    spent: Mutex<Spent>,
+    spent: Mutex<Usage>,
     compiling: Mutex<Compiling>,
     /// The first reason why the code generator rejected a region.
     refusal: Mutex<Option<String>>,
@@ -148,7 +149,7 @@ impl Jit {
         facts: RowFacts,
         cache: Option<&CacheConfig>,
         budget: Budget,
-        spent: Spent,
+        spent: Usage,
     ) -> Result<Jit, Error> {
         let target = Target::host(variant.host.into())
             .map_err(|error| ConfigError::Host { reason: error.to_string() })?;
@@ -290,13 +291,14 @@ impl Jit {
     fn announce(&self, at: Block, code: &mut Compiled) -> Announced {
         let func = &self.kernel.func;
         let (kernel, pc) = (func.name.as_str(), func.block(at).pc);
-        let kind = match (&code.row, code.link) {
+        let kind = match (&code.facts.row, code.link) {
             (Some(_), _) => "rows",
             (None, Some(_)) => "chain",
             (None, None) => "",
         };
         let version = code.number;
-        let region = debug::Region { kernel, pc, kind, version, code: &code.code, pcs: &code.pcs };
+        let region =
+            debug::FunctionCode { kernel, pc, kind, version, code: &code.code, pcs: &code.facts.pcs };
         if let Some(listing) = code.listing.take() {
             lock(&self.listings).push(Arc::new(CodeListing { name: region.name(), ..*listing }));
         }
@@ -360,10 +362,10 @@ impl Jit {
         let mut code = self.compiled(made, at)?;
         self.cover(&region);
         code.listing = listing;
-        (code.exits, code.faults) = (region.exits.into(), region.faults.into());
-        (code.assumptions, code.start) = (assumptions, start);
-        (code.written, code.steps) = (written_slots(&region.mask), region.steps);
-        code.waits = if region.may_wait { chunk_lanes } else { 0 };
+        (code.facts.exits, code.facts.faults) = (region.exits.into(), region.faults.into());
+        (code.facts.assumptions, code.facts.start) = (assumptions, start);
+        (code.facts.written, code.facts.steps) = (written_slots(&region.mask), region.steps);
+        code.facts.waits = if region.may_wait { chunk_lanes } else { 0 };
         Ok(Some(code))
     }
 
@@ -468,26 +470,28 @@ impl Jit {
     fn compiled(&self, made: RegionCode, at: Block) -> Result<Compiled, Error> {
         Ok(Compiled {
             announced: Announced::default(),
-            pcs: made.pcs.into(),
             code: Arc::new(self.memory.add(&made.code)?),
-            traps: made.traps.into(),
-            pures: made.pures.into(),
-            devices: made.devices.into(),
             tables: made.tables.iter().map(|&table| table.into()).collect(),
-            table_names: made.tables,
-            returns: made.returns,
-            mode: match made.float_env {
-                FloatEnv::FlushAll => FloatMode::Flush,
-                FloatEnv::Default => FloatMode::Ieee,
+            facts: CodeFacts {
+                pcs: made.pcs.into(),
+                traps: made.traps.into(),
+                pures: made.pures.into(),
+                devices: made.devices.into(),
+                table_names: made.tables.into(),
+                returns: made.returns.into(),
+                mode: match made.float_env {
+                    FloatEnv::FlushAll => FloatMode::Flush,
+                    FloatEnv::Default => FloatMode::Ieee,
+                },
+                exits: Arc::new([]),
+                faults: Arc::new([]),
+                assumptions: Vec::new(),
+                start: None,
+                written: SlotSet::empty(self.kernel.func.slots.len()),
+                steps: 0,
+                waits: 0,
+                row: None,
             },
-            row: None,
-            exits: Arc::new([]),
-            faults: Arc::new([]),
-            assumptions: Vec::new(),
-            start: None,
-            written: SlotSet::empty(self.kernel.func.slots.len()),
-            steps: 0,
-            waits: 0,
             at,
             link: None,
             lanes: self.kernel.func.lanes as usize,

@@ -1,8 +1,15 @@
-//! Compiles grid-row code, and says what it needs of a launch; [`super::run_row`] runs it. It is one function that contains the loops over the warps of a block and the blocks of a grid row
-//! ([`BlockRow`]).
+//! Compiles grid-row code, and says what it needs of a launch; [`super::run_row`] runs it. Grid-row code is one function with the loops
+//! over the blocks of a grid row and over the warps of a block ([`BlockRow`]).
 //!
-//! The function consists of phases, which mostly end at barriers ([`super::phases`]). It is for kernels whose warps mostly take
-//! the same path. If the warps of a block diverge, it returns, and that block continues warp by warp.
+//! The function consists of phases, which mostly end at barriers ([`super::phases`]). It is for kernels whose warps mostly take the same
+//! path. If the warps of a block diverge, it returns, and that block continues warp by warp.
+//!
+//! - Shapes that a phase cannot know from the phases before are those that the single region at its start was compiled for. So with
+//!   several phases one block runs by itself first, before grid-row code is compiled.
+//! - Parameters and read-only launch memory are loaded once a row. If blocks are whole warps, the entry mask is a constant; launches of
+//!   other blocks do not get that code.
+//! - There is none for kernels of which a launch counts or limits instructions, captures registers or shared memory or sets registers,
+//!   that have local memory or per-wave segments, or barriers that only arrive or whose number of warps is not constant.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -284,7 +291,8 @@ impl Jit {
             phases: phases.list.into_iter().map(exits).collect(),
         };
         let mut code = self.compiled(made, entry)?;
-        (code.assumptions, code.written, code.row) = (assumptions, phases.written, Some(needs));
+        (code.facts.assumptions, code.facts.written, code.facts.row) =
+            (assumptions, phases.written, Some(needs));
         code.listing = listing;
         Ok(Some(code))
     }
@@ -300,7 +308,8 @@ impl Jit {
     /// which grid-row code for its class is made.
     pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
         let kind = self.known_class(size);
-        let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
+        let is_own =
+            |code: &Arc<Compiled>| code.facts.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
         let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
         // A kernel with a barrier has several phases. Testing that is cheaper than finding them, which would take
@@ -320,9 +329,9 @@ impl Jit {
 
     /// Whether grid-row code fits the warps of a block.
     fn row_fits(&self, code: &Compiled, sample: SampleBlock<'_>) -> bool {
-        let Some(needs) = &code.row else { return false };
+        let Some(needs) = &code.facts.row else { return false };
         let SampleBlock { frames, shared, whole, .. } = sample;
-        let assumed = code.assumptions.iter().all(|a| {
+        let assumed = code.facts.assumptions.iter().all(|a| {
             let start = a.offset as usize / 4;
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
         });
@@ -349,7 +358,7 @@ impl Jit {
             return None;
         }
         let kind = self.class_of(sample);
-        let is_own = |code: &Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
+        let is_own = |code: &Compiled| code.facts.row.as_ref().is_some_and(|needs| needs.kind == kind);
         let mut fitting = versions.list.iter().filter(|code| self.row_fits(code, sample));
         let found = fitting.clone().find(|code| is_own(code)).or_else(|| fitting.next()).cloned();
         let found = found.map(|code| (is_own(&code), code)).map(|(own, code)| (code, own));

@@ -15,12 +15,12 @@ use crate::vm;
 impl Compiled {
     /// Whether it is grid-row code that copies initial shared memory for each block.
     pub fn copies_shared(&self) -> bool {
-        self.row.as_ref().is_some_and(|row| row.copies_shared)
+        self.facts.row.as_ref().is_some_and(|row| row.copies_shared)
     }
 
     /// Whether it is grid-row code that does not count instructions, because all its blocks execute the same number.
     pub fn is_plain_row(&self) -> bool {
-        self.row.as_ref().is_some_and(RowNeeds::is_plain)
+        self.facts.row.as_ref().is_some_and(RowNeeds::is_plain)
     }
 
     /// Runs a grid row. The context holds everything but the warps; its memory must be the launch's.
@@ -28,18 +28,18 @@ impl Compiled {
         let range = warps.as_mut_ptr_range();
         (context.exited, context.cond) = (0, 0);
         (context.insts, context.row_insts, context.phase) = (0, 0, 0);
-        context.pures = self.pures.as_ptr();
+        context.pures = self.facts.pures.as_ptr();
         context.tables = self.tables.as_ptr();
         context.warp = range.start;
         context.warps_end = range.end;
-        let Some(row) = self.row.as_ref().filter(|_| !warps.is_empty()) else {
+        let Some(row) = self.facts.row.as_ref().filter(|_| !warps.is_empty()) else {
             // Rejects other code, which would take the list of warps for a frame. A block has at least one warp.
             return RowFlow::Stopped;
         };
         // SAFETY: the code was made by the backend for rows of this kernel's blocks; the context's pointers are to memory that lives
         // through the call, `warps` among it, which names frames of this kernel; what it calls does not unwind.
         let result = unsafe {
-            vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode)
+            vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.facts.mode)
         };
         let done = match result {
             Ok(backend::PARTED) => Some(context.exit),

@@ -65,7 +65,7 @@ impl Jit {
         let codes: Vec<&[u8]> = contents.regions.iter().map(|region| region.code).collect();
         let Ok(codes) = self.memory.add_all(&codes) else { return };
         for (stored, code) in contents.regions.into_iter().zip(codes) {
-            let mut versions = match &stored.row {
+            let mut versions = match &stored.facts.row {
                 Some(row) => {
                     lock(&self.kinds).learn(row.size, row.kind);
                     lock(&self.rows)
@@ -75,22 +75,8 @@ impl Jit {
             let made = Compiled {
                 announced: Announced::default(),
                 code: Arc::new(code),
-                pcs: stored.pcs.into(),
-                traps: stored.traps.into(),
-                pures: stored.pures.into(),
-                devices: stored.devices.into(),
-                tables: stored.tables.iter().map(|&table| table.into()).collect(),
-                table_names: stored.tables,
-                returns: stored.returns,
-                mode: stored.mode,
-                exits: stored.exits.into(),
-                faults: stored.faults.into(),
-                assumptions: stored.assumptions,
-                start: stored.start,
-                written: stored.written,
-                steps: stored.steps,
-                waits: stored.waits,
-                row: stored.row,
+                tables: stored.facts.table_names.iter().map(|&table| table.into()).collect(),
+                facts: stored.facts,
                 listing: None,
                 at: stored.at,
                 link: None,
@@ -137,12 +123,16 @@ impl Jit {
         for other in before.regions {
             let like = || regions.iter().filter(|region| region.is_like(&other));
             let room = like().count() < self.most_like(&other);
-            if room && like().all(|r| (&r.assumptions, &r.row) != (&other.assumptions, &other.row)) {
+            if room
+                && like().all(|r| {
+                    (&r.facts.assumptions, &r.facts.row) != (&other.facts.assumptions, &other.facts.row)
+                })
+            {
                 regions.push(other);
             }
         }
         // A version without assumptions fits every warp, so it must come last.
-        regions.sort_by_key(|region| (region.at, region.assumptions.is_empty()));
+        regions.sort_by_key(|region| (region.at, region.facts.assumptions.is_empty()));
         if !refused {
             never.extend(before.never.into_iter().filter(|block| !never.contains(block)).collect::<Vec<_>>());
         }
@@ -182,7 +172,7 @@ impl Jit {
 
     /// The most versions that the stored region may have.
     fn most_like(&self, region: &Stored<'_>) -> usize {
-        match region.row {
+        match region.facts.row {
             Some(_) => MOST_ROW_VERSIONS,
             None if self.is_start(region.at) => MOST_START_VERSIONS + 1,
             None => MOST_VERSIONS + 1,

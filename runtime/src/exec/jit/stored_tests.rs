@@ -12,7 +12,7 @@ use std::sync::Arc;
 use warpjit_backend::{TrapLane, TrapSite};
 use warpjit_ir::interp::Code as Interpreted;
 use warpjit_ir::interp::Warp;
-use warpjit_ir::meter::Spent;
+use warpjit_ir::meter::Usage;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{GuestFault, Space};
@@ -47,7 +47,7 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
     warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
     let variant = Variant::new(config, &Launch::default(), false);
     let kernel = Arc::new(Kernel::new(function, variant.region_options()));
-    let (budget, spent) = (config.budget, Spent::default());
+    let (budget, spent) = (config.budget, Usage::default());
     let cache = config.cache.as_ref();
     Arc::new(Jit::new(kernel, variant, RowFacts::default(), cache, budget, spent).expect("a host"))
 }
@@ -90,10 +90,10 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
     let bytes = bytes_of(jit);
     let contents = jit.read(&bytes).expect("our own bytes");
     assert!(contents.regions.len() >= 2);
-    assert!(contents.regions.iter().any(|region| !region.traps.is_empty()));
-    assert!(contents.regions.iter().any(|region| !region.assumptions.is_empty()));
-    assert!(contents.regions.iter().any(|region| !region.faults.is_empty()));
-    assert!(contents.regions.iter().any(|region| region.row.is_some()));
+    assert!(contents.regions.iter().any(|region| !region.facts.traps.is_empty()));
+    assert!(contents.regions.iter().any(|region| !region.facts.assumptions.is_empty()));
+    assert!(contents.regions.iter().any(|region| !region.facts.faults.is_empty()));
+    assert!(contents.regions.iter().any(|region| region.facts.row.is_some()));
     let mut again = Writer::default();
     again.u64(jit.frame_bytes());
     again.list([].iter(), |_, _: &u8| {});
@@ -101,23 +101,31 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
     again.list(contents.regions.iter(), |out, region| region.write(out));
     assert_eq!(again.0, bytes);
     for region in &contents.regions {
-        let versions = match region.row {
+        let versions = match region.facts.row {
             Some(_) => lock(&jit.rows),
             None => lock(&jit.versions[region.at.index()]),
         };
         let same = versions.list.iter().any(|code| {
             code.code.bytes() == region.code
-                && *code.traps == *region.traps
-                && *code.exits == *region.exits
-                && *code.faults == *region.faults
-                && code.assumptions == region.assumptions
-                && code.written == region.written
-                && code.mode == region.mode
-                && code.row == region.row
-                && code.returns == region.returns
+                && *code.facts.traps == *region.facts.traps
+                && *code.facts.exits == *region.facts.exits
+                && *code.facts.faults == *region.facts.faults
+                && code.facts.assumptions == region.facts.assumptions
+                && code.facts.written == region.facts.written
+                && code.facts.mode == region.facts.mode
+                && code.facts.row == region.facts.row
+                && code.facts.returns == region.facts.returns
         });
         assert!(same);
     }
+}
+
+/// Changes a list that may be shared.
+fn change<T: Clone>(list: &mut Arc<[T]>, by: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
+    let mut own = list.to_vec();
+    let done = by(&mut own);
+    *list = own.into();
+    done
 }
 
 #[test]
@@ -130,20 +138,25 @@ fn what_code_names_must_be_there() {
     let changes: [(&str, Change); 7] = [
         ("an exit less", |region| {
             // The code need not come out at all that there are.
-            region.returns[0].exits == region.exits.len() as u32 && region.exits.pop().is_some()
+            region.facts.returns[0].exits == region.facts.exits.len() as u32
+                && change(&mut region.facts.exits, |exits| exits.pop().is_some())
         }),
-        ("a fault less", |region| region.faults.pop().is_some()),
+        ("a fault less", |region| change(&mut region.facts.faults, |faults| faults.pop().is_some())),
         ("a fault that the kernel has not", |region| {
-            region.faults.iter_mut().map(|fault| fault.pc += 8).count() > 0
+            change(&mut region.facts.faults, |all| all.iter_mut().map(|fault| fault.pc += 8).count() > 0)
         }),
         ("another kind of fault", |region| {
-            region.faults.iter_mut().map(|fault| fault.kind = GuestFault::Illegal).count() > 0
+            change(&mut region.facts.faults, |all| {
+                all.iter_mut().map(|fault| fault.kind = GuestFault::Illegal).count() > 0
+            })
         }),
-        ("code of no function", |region| std::mem::take(&mut region.returns).len() == 1),
-        ("a phase less", |region| region.row.as_mut().is_some_and(|row| row.phases.pop().is_some())),
+        ("code of no function", |region| {
+            change(&mut region.facts.returns, |returns| std::mem::take(returns).len() == 1)
+        }),
+        ("a phase less", |region| region.facts.row.as_mut().is_some_and(|row| row.phases.pop().is_some())),
         ("a fault of a phase less", |region| {
-            let returned = region.returns[0].faults as usize;
-            region.row.as_mut().is_some_and(|row| {
+            let returned = region.facts.returns[0].faults as usize;
+            region.facts.row.as_mut().is_some_and(|row| {
                 let faults = &mut row.phases[0].faults;
                 returned == faults.len() && faults.pop().is_some()
             })
@@ -189,11 +202,11 @@ fn functions_and_tables_that_code_names_must_be_there() {
             region.write(out);
             let mut own = Writer::default();
             own.bytes(region.code);
-            own.list(region.traps.iter(), |out, (offset, site)| {
+            own.list(region.facts.traps.iter(), |out, (offset, site)| {
                 out.u32(*offset);
                 write_site(out, site);
             });
-            own.list(region.pcs.iter(), |out, (offset, pc)| {
+            own.list(region.facts.pcs.iter(), |out, (offset, pc)| {
                 out.u32(*offset);
                 out.u32(*pc);
             });
@@ -222,9 +235,9 @@ fn bytes_of_any_kind_are_read_without_harm() {
             let Some(contents) = jit.read(&changed) else { continue };
             for region in contents.regions {
                 assert!(region.at.index() < blocks && !region.code.is_empty());
-                assert!(region.traps.iter().all(|(offset, _)| (*offset as usize) < region.code.len()));
-                assert!(region.traps.iter().all(|(_, site)| site.bytes > 0));
-                for exit in region.exits {
+                assert!(region.facts.traps.iter().all(|(offset, _)| (*offset as usize) < region.code.len()));
+                assert!(region.facts.traps.iter().all(|(_, site)| site.bytes > 0));
+                for &exit in region.facts.exits.iter() {
                     let (ExitKind::Terminator(block) | ExitKind::Enter(block)) = exit else { continue };
                     assert!(block.index() < blocks);
                 }

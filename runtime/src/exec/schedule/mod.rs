@@ -7,6 +7,9 @@
 //! The fault reported is that of the lowest faulting block, for any number of threads. So when a block faults, blocks with a
 //! higher index stop, and lower ones go on. A lower block that waits for a higher one would then never end, so its remaining
 //! slices are limited.
+//!
+//! If a ring limits how many blocks can exist, a thread first takes a part of the ring, then the next block, so that blocks start in
+//! order. A thread that gets no part resumes a suspended block or waits; one that does not need its part gives it back.
 
 use super::block::{BlockFault, RunningBlock};
 use super::block_row;

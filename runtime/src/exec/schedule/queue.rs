@@ -83,7 +83,7 @@ impl Scheduler<'_> {
                 return Fresh::None;
             }
             if spare.is_none() {
-                place = self.plan.segments.take_place();
+                place = self.plan.segments.take_part();
                 if place.is_none() {
                     return Fresh::NoRoom;
                 }
@@ -114,7 +114,7 @@ impl Scheduler<'_> {
                 block
             }
             None => {
-                let place = place.or_else(|| self.plan.segments.take_place());
+                let place = place.or_else(|| self.plan.segments.take_part());
                 let mut block =
                     Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, place));
                 block.strategy = self.strategy_of(tiers);

@@ -26,7 +26,7 @@ use blocks::depends_on_block;
 pub use needs::Needs;
 use registers::named_slots;
 pub use registers::{FLAG_PARTS, alias_value, frame_bits, register_slots};
-pub use segments::Place;
+pub use segments::SegmentPart;
 use segments::Segments;
 
 /// A checked launch, with everything that its blocks start with.

@@ -1,8 +1,8 @@
 //! Memory segments that a launch provides in the guest's address space ([`KernelAbi::segments`]). They are mapped while the
 //! launch runs.
 //!
-//! A segment with a size for each warp has room for as many blocks as can exist at a time. A block takes a [`Place`] in it when
-//! it is made and keeps it when its storage is reused for another block of the grid. The place is zeroed at the start of each
+//! A segment with a size for each warp has room for as many blocks as can exist at a time. A block takes a [`SegmentPart`] in it when
+//! it is made and keeps it when its storage is reused for another block of the grid. The part is zeroed at the start of each
 //! block.
 //!
 //! A ring ([`SegmentSize::Ring`]) is memory that the guest itself has mapped, and that is divided among warps in the same way.
@@ -45,21 +45,21 @@ struct Segment {
     ring: bool,
 }
 
-/// A block's place in the segments that are divided among warps. Freed when dropped.
+/// A block's part in the segments that are divided among warps. Freed when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct SegmentPart {
     number: u32,
     free: Arc<Mutex<Vec<u32>>>,
 }
 
-impl Place {
+impl SegmentPart {
     /// Its number.
     pub fn number(&self) -> u32 {
         self.number
     }
 }
 
-impl Drop for Place {
+impl Drop for SegmentPart {
     fn drop(&mut self) {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
@@ -129,11 +129,11 @@ impl Segments {
     }
 
     /// Whether any segment is divided among warps.
-    pub fn have_places(&self) -> bool {
+    pub fn have_parts(&self) -> bool {
         self.list.iter().any(|segment| segment.stride.is_some())
     }
 
-    /// Whether a ring limits the number of places.
+    /// Whether a ring limits the number of parts.
     pub fn are_limited(&self) -> bool {
         self.ring_blocks.is_some()
     }
@@ -148,21 +148,21 @@ impl Segments {
             .sum()
     }
 
-    /// Maps all segments, for at most `places` blocks of `warps` warps at a time. `false`: `give_up` said so while the addresses
+    /// Maps all segments, for at most `parts` blocks of `warps` warps at a time. `false`: `give_up` said so while the addresses
     /// were another launch's.
     pub fn map(
         &mut self,
         memory: &Memory,
         warps: u32,
-        places: u32,
+        parts: u32,
         give_up: &dyn Fn() -> bool,
     ) -> Result<bool, Error> {
-        let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
+        let parts = parts.min(self.ring_blocks.unwrap_or(u32::MAX));
         let mapped = self.list.iter().filter(|segment| !segment.ring);
         let wanted = mapped.map(|segment| {
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
-                Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
+                Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(parts),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
             // The launch may be run again.
@@ -170,9 +170,9 @@ impl Segments {
             Lease { name: segment.name, address: segment.address, bytes: bytes.max(1), access, contents }
         });
         self.leased = memory.lease(wanted.collect(), give_up)?;
-        if self.have_places() {
+        if self.have_parts() {
             // Reversed, so that the lowest number is taken first.
-            *self.free.lock().unwrap_or_else(PoisonError::into_inner) = (0..places).rev().collect();
+            *self.free.lock().unwrap_or_else(PoisonError::into_inner) = (0..parts).rev().collect();
         }
         Ok(self.leased.is_some())
     }
@@ -184,24 +184,24 @@ impl Segments {
         }
     }
 
-    /// Whether there is a place for another block.
+    /// Whether there is a part for another block.
     pub fn have_room(&self) -> bool {
         !self.free.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Takes a place for a block, if any segment is divided among warps. `None` if all are taken: places are limited,
+    /// Takes a part for a block, if any segment is divided among warps. `None` if all are taken: parts are limited,
     /// or there are more blocks than [`Segments::map`] was told.
-    pub fn take_place(&self) -> Option<Place> {
+    pub fn take_part(&self) -> Option<SegmentPart> {
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        Some(Place { number, free: self.free.clone() })
+        Some(SegmentPart { number, free: self.free.clone() })
     }
 
-    /// Takes this place, if it is free: that of a block that has been saved.
-    pub fn take_numbered_place(&self, number: u32) -> Option<Place> {
+    /// Takes this part, if it is free: that of a block that has been saved.
+    pub fn take_numbered_part(&self, number: u32) -> Option<SegmentPart> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let at = free.iter().position(|&other| other == number)?;
         free.remove(at);
-        Some(Place { number, free: self.free.clone() })
+        Some(SegmentPart { number, free: self.free.clone() })
     }
 
     /// Notes what they contain, before it is mapped, for a launch that is to be saved or was.
@@ -223,28 +223,28 @@ impl Segments {
     }
 
     /// The segments whose contents belong to a saved launch, each with its address and bytes: those that the guest may have
-    /// changed. With a place, the block's parts of those that are divided among warps; without one, all others.
-    fn kept(&self, place: Option<&Place>, warps: u32) -> impl Iterator<Item = (u64, u64)> {
+    /// changed. With a part, the block's parts of those that are divided among warps; without one, all others.
+    fn kept(&self, part: Option<&SegmentPart>, warps: u32) -> impl Iterator<Item = (u64, u64)> {
         let mapped = self.list.iter().filter(|segment| segment.writable && !segment.ring);
-        mapped.filter_map(move |segment| match (segment.stride, place) {
+        mapped.filter_map(move |segment| match (segment.stride, part) {
             (None, None) => Some((segment.address, segment.bytes)),
-            (Some(stride), Some(place)) => {
+            (Some(stride), Some(part)) => {
                 let bytes = u64::from(stride) * u64::from(warps);
-                Some((segment.address + bytes * u64::from(place.number), bytes))
+                Some((segment.address + bytes * u64::from(part.number), bytes))
             }
             _ => None,
         })
     }
 
     /// Bytes of [`Segments::contents`].
-    pub fn kept_bytes(&self, place: Option<&Place>, warps: u32) -> u64 {
-        self.kept(place, warps).map(|(_, bytes)| bytes).sum()
+    pub fn kept_bytes(&self, part: Option<&SegmentPart>, warps: u32) -> u64 {
+        self.kept(part, warps).map(|(_, bytes)| bytes).sum()
     }
 
-    /// What the guest has in the segments: in a block's place in those that are divided among warps, or in all others.
-    pub fn contents(&self, memory: &Memory, place: Option<&Place>, warps: u32) -> Vec<u8> {
+    /// What the guest has in the segments: in a block's part in those that are divided among warps, or in all others.
+    pub fn contents(&self, memory: &Memory, part: Option<&SegmentPart>, warps: u32) -> Vec<u8> {
         let mut all = Vec::new();
-        for (address, bytes) in self.kept(place, warps) {
+        for (address, bytes) in self.kept(part, warps) {
             let start = all.len();
             all.resize(start + bytes as usize, 0);
             // Cannot fail: the segment is mapped.
@@ -254,8 +254,8 @@ impl Segments {
     }
 
     /// Puts back what [`Segments::contents`] has given, which must have [`Segments::kept_bytes`].
-    pub fn put_back(&self, memory: &Memory, place: Option<&Place>, warps: u32, mut contents: &[u8]) {
-        for (address, bytes) in self.kept(place, warps) {
+    pub fn put_back(&self, memory: &Memory, part: Option<&SegmentPart>, warps: u32, mut contents: &[u8]) {
+        for (address, bytes) in self.kept(part, warps) {
             let (own, rest) = contents.split_at((bytes as usize).min(contents.len()));
             contents = rest;
             for (at, part) in (address..).step_by(8).zip(own.chunks(8)) {
@@ -271,13 +271,13 @@ impl Segments {
         }
     }
 
-    /// Zeroes the memory of a place.
-    pub fn clear(&self, memory: &Memory, place: &Place, warps: u32) {
+    /// Zeroes the memory of a part.
+    pub fn clear(&self, memory: &Memory, part: &SegmentPart, warps: u32) {
         for segment in self.list.iter().filter(|segment| !segment.ring) {
             if let Some(stride) = segment.stride {
                 let bytes = u64::from(stride) * u64::from(warps);
                 // Cannot fail: the segment is mapped and writable.
-                let _ = memory.clear(segment.address + bytes * u64::from(place.number), bytes);
+                let _ = memory.clear(segment.address + bytes * u64::from(part.number), bytes);
             }
         }
     }
@@ -285,11 +285,11 @@ impl Segments {
     /// The slots that receive an offset in a segment, with their values for a warp of a block.
     pub fn slots(
         &self,
-        place: Option<&Place>,
+        part: Option<&SegmentPart>,
         warps: u32,
         warp: u32,
     ) -> impl Iterator<Item = (Slot, u64)> + '_ {
-        let index = place.map_or(0, |place| u64::from(place.number)) * u64::from(warps) + u64::from(warp);
+        let index = part.map_or(0, |part| u64::from(part.number)) * u64::from(warps) + u64::from(warp);
         self.slots.iter().map(move |&(slot, segment)| {
             let stride = self.list.get(usize::from(segment)).and_then(|segment| segment.stride);
             (slot, u64::from(stride.unwrap_or(0)) * index)

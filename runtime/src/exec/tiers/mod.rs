@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use warpjit_backend::LINE_BYTES;
 use warpjit_ir::interp::{self, Code};
-use warpjit_ir::meter::Spent;
+use warpjit_ir::meter::Usage;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Function, Slot, Terminator};
@@ -102,7 +102,7 @@ impl Tiers {
         cache: Option<&CacheConfig>,
         limits: Limits<'_>,
     ) -> Result<Self, Error> {
-        let meter = limits.meter(Spent::default());
+        let meter = limits.meter(Usage::default());
         let kernel = Arc::new(Kernel::within(function, variant.region_options(), facts.read_only(), &meter)?);
         meter.stage("making it ready for the interpreter")?;
         let mut code =

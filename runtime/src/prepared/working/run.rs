@@ -226,7 +226,7 @@ impl Working {
         // Its suspended calls use memory that is about to be unmapped.
         block.abandon();
         let steps = block.steps();
-        if block.may_be_reset() && !plan.segments.have_places() {
+        if block.may_be_reset() && !plan.segments.have_parts() {
             means.block = Some(block);
         } else {
             drop(block);
@@ -406,7 +406,7 @@ impl Working {
         if let Some(block) = outcome.last.as_ref().filter(|_| launch.capture_shared) {
             report.shared = block.shared().to_vec();
         }
-        let keeps = !plan.segments.have_places() && !launch.capture_registers;
+        let keeps = !plan.segments.have_parts() && !launch.capture_registers;
         self.vectors.block = outcome.last.take().filter(|block| keeps && block.may_be_reset());
         drop(running.held);
         report
@@ -463,7 +463,7 @@ fn start_block(
         block.reset(plan, tiers, memory, index);
         return block;
     }
-    let place = plan.segments.take_place();
+    let place = plan.segments.take_part();
     let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, place));
     block.strategy = strategy;
     block

@@ -1,7 +1,7 @@
 //! AArch64: the trampoline into compiled code, the registers in a signal context, and making new code visible to all cores.
 
 use super::FloatMode;
-use super::unix::{Call, Entry};
+use super::unix::{Call, Entry, warpjit_runtime_recover};
 use std::mem::offset_of;
 use warpjit_backend::HostRegisters;
 
@@ -32,24 +32,6 @@ pub fn control() -> u64 {
 pub unsafe fn set_control(value: u64) {
     // SAFETY: a value that FPCR has held.
     unsafe { core::arch::asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
-}
-
-unsafe extern "C" {
-    /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
-    /// calls `code(context, frame)`, restores all.
-    pub fn warpjit_runtime_enter(entry: *mut Entry, code: *const u8, context: *mut u8, frame: *mut u8)
-    -> u64;
-    /// As [`warpjit_runtime_enter`] for the calls from `first` up to `end`, one after the other while they give
-    /// `entry.wanted_result`. Each puts its first word into the first word of the context.
-    pub fn warpjit_runtime_enter_all(
-        entry: *mut Entry,
-        code: *const u8,
-        context: *mut u8,
-        first: *mut Call,
-        end: *const Call,
-    );
-    /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
-    fn warpjit_runtime_recover();
 }
 
 core::arch::global_asm!(

@@ -5,7 +5,7 @@
 //! frames of compiled code and of the functions named here, which own nothing.
 
 use super::stacks::Stack;
-use super::unix::{Entry, RawFault, current, ensure_signal_stack, exchange_current};
+use super::unix::{self, Entry, RawFault, current, ensure_signal_stack, exchange_current};
 use super::{FloatMode, arch};
 use crate::vm::registry;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -110,7 +110,7 @@ impl Fiber {
             let (code, context, frame) = unsafe { ((*shared).code, (*shared).context, (*shared).frame) };
             exchange_current(entry);
             // SAFETY: as the caller of `start` promises; the entry outlives the call.
-            let result = unsafe { arch::warpjit_runtime_enter(entry, code, context, frame) };
+            let result = unsafe { unix::warpjit_runtime_enter(entry, code, context, frame) };
             // SAFETY: as above. The thread may be another one now.
             unsafe {
                 (*shared).result = result;

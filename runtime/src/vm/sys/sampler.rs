@@ -1,7 +1,7 @@
 //! Samples what a thread is doing, at the ticks of a timer signal (SIGPROF).
 //!
 //! If the thread is in compiled code, a sample is the host pc; if it is in a function that compiled code called, the pc of the
-//! call; elsewhere the [`Place`] that the thread last reported. The handler writes to a buffer of its own thread and calls
+//! call; elsewhere the [`Activity`] that the thread last reported. The handler writes to a buffer of its own thread and calls
 //! nothing.
 
 use super::arch;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// What a thread is doing outside compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Activity {
     /// Anything else: scheduling, entering code, setting warps up.
     Runtime,
     /// Compiling.
@@ -34,7 +34,7 @@ pub enum Sample {
     /// In a function that compiled code called; the host address is that of the call.
     Helper(usize),
     /// Elsewhere.
-    Place(Place),
+    Activity(Activity),
 }
 
 /// Samples that a thread can hold between two calls of [`Sampling::take`].
@@ -46,24 +46,24 @@ const MOST_WORDS: usize = 1 << 10;
 const MOST_PROLOGUE: usize = 64;
 
 const HELPER: u64 = 1 << 62;
-const PLACE: u64 = 1 << 63;
+const ACTIVITY: u64 = 1 << 63;
 
-impl Place {
+impl Activity {
     const COMPILER: u32 = u32::MAX;
 
     fn encode(self) -> u32 {
         match self {
-            Place::Runtime => 0,
-            Place::Compiler => Self::COMPILER,
-            Place::Interpreter(block) => block + 1,
+            Activity::Runtime => 0,
+            Activity::Compiler => Self::COMPILER,
+            Activity::Interpreter(block) => block + 1,
         }
     }
 
-    fn decode(bits: u32) -> Place {
+    fn decode(bits: u32) -> Activity {
         match bits {
-            0 => Place::Runtime,
-            Self::COMPILER => Place::Compiler,
-            _ => Place::Interpreter(bits - 1),
+            0 => Activity::Runtime,
+            Self::COMPILER => Activity::Compiler,
+            _ => Activity::Interpreter(bits - 1),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Place {
 impl Sample {
     fn decode(bits: u64) -> Sample {
         match bits {
-            PLACE.. => Sample::Place(Place::decode(bits as u32)),
+            ACTIVITY.. => Sample::Activity(Activity::decode(bits as u32)),
             HELPER.. => Sample::Helper((bits & !HELPER) as usize),
             _ => Sample::Code(bits as usize),
         }
@@ -80,7 +80,7 @@ impl Sample {
 
 /// The buffer to which a thread's handler writes.
 struct Buffer {
-    place: AtomicU32,
+    activity: AtomicU32,
     count: AtomicUsize,
     lost: AtomicU64,
     samples: Box<[AtomicU64]>,
@@ -93,14 +93,14 @@ thread_local! {
 
 /// Sets what the thread is doing from now on, and returns what it was doing. Very cheap, even while nothing is sampled.
 #[inline]
-pub fn set_place(place: Place) -> Place {
+pub fn set_activity(activity: Activity) -> Activity {
     let buffer = BUFFER.get();
     if buffer.is_null() {
-        return Place::Runtime;
+        return Activity::Runtime;
     }
     // SAFETY: `Sampling` owns the buffer and makes the pointer null before it goes.
-    let before = unsafe { (*buffer).place.swap(place.encode(), Ordering::Relaxed) };
-    Place::decode(before)
+    let before = unsafe { (*buffer).activity.swap(activity.encode(), Ordering::Relaxed) };
+    Activity::decode(before)
 }
 
 /// Marks our own timers' signals: an address that is unique in the process.
@@ -126,7 +126,7 @@ impl Sampling {
         install()?;
         let failed = |what: &'static str| Error::os(what, std::io::Error::last_os_error());
         let buffer = Box::new(Buffer {
-            place: AtomicU32::new(0),
+            activity: AtomicU32::new(0),
             count: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             samples: (0..ROOM).map(|_| AtomicU64::new(0)).collect(),
@@ -257,7 +257,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     } else if let Some(call) = caller(arch::stack_pointer(registers)) {
         call as u64 | HELPER
     } else {
-        u64::from(buffer.place.load(Ordering::Relaxed)) | PLACE
+        u64::from(buffer.activity.load(Ordering::Relaxed)) | ACTIVITY
     };
     entry.store(sample, Ordering::Relaxed);
     buffer.count.store(at + 1, Ordering::Release);
@@ -295,8 +295,10 @@ mod tests {
 
     #[test]
     fn samples_survive_their_encoding() {
-        for place in [Place::Runtime, Place::Compiler, Place::Interpreter(0), Place::Interpreter(70_000)] {
-            assert_eq!(Sample::decode(u64::from(place.encode()) | PLACE), Sample::Place(place));
+        for activity in
+            [Activity::Runtime, Activity::Compiler, Activity::Interpreter(0), Activity::Interpreter(70_000)]
+        {
+            assert_eq!(Sample::decode(u64::from(activity.encode()) | ACTIVITY), Sample::Activity(activity));
         }
         assert_eq!(Sample::decode(0x7fff_1234_5678), Sample::Code(0x7fff_1234_5678));
         assert_eq!(Sample::decode(0x7fff_1234_5678 | HELPER), Sample::Helper(0x7fff_1234_5678));
@@ -346,16 +348,16 @@ mod tests {
     #[test]
     fn a_thread_that_works_is_sampled_where_it_says_it_is() {
         let sampling = Sampling::start(5000).expect("a timer");
-        assert_eq!(set_place(Place::Interpreter(7)), Place::Runtime);
+        assert_eq!(set_activity(Activity::Interpreter(7)), Activity::Runtime);
         let start = std::time::Instant::now();
         let mut counts = std::collections::HashMap::new();
-        while counts.get(&Sample::Place(Place::Interpreter(7))).copied().unwrap_or(0) < 20 {
+        while counts.get(&Sample::Activity(Activity::Interpreter(7))).copied().unwrap_or(0) < 20 {
             assert!(start.elapsed().as_secs() < 60, "{counts:?}");
             sampling.take(|sample| *counts.entry(sample).or_insert(0) += 1);
         }
-        assert_eq!(set_place(Place::Runtime), Place::Interpreter(7));
-        assert!(counts.keys().all(|sample| matches!(sample, Sample::Place(_))), "{counts:?}");
+        assert_eq!(set_activity(Activity::Runtime), Activity::Interpreter(7));
+        assert!(counts.keys().all(|sample| matches!(sample, Sample::Activity(_))), "{counts:?}");
         drop(sampling);
-        assert_eq!(set_place(Place::Compiler), Place::Runtime);
+        assert_eq!(set_activity(Activity::Compiler), Activity::Runtime);
     }
 }

@@ -9,6 +9,29 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use warpjit_backend::HostRegisters;
 
+// The trampoline, which `arch` has in assembly for each processor.
+unsafe extern "C" {
+    /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
+    /// calls `code(context, frame)`, restores all.
+    pub(super) fn warpjit_runtime_enter(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        frame: *mut u8,
+    ) -> u64;
+    /// As [`warpjit_runtime_enter`] for the calls from `first` up to `end`, one after the other while they give
+    /// `entry.wanted_result`. Each puts its first word into the first word of the context.
+    pub(super) fn warpjit_runtime_enter_all(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        first: *mut Call,
+        end: *const Call,
+    );
+    /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
+    pub(super) fn warpjit_runtime_recover();
+}
+
 /// A processor exception in compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -164,7 +187,7 @@ pub unsafe fn enter(
     let entry: *mut Entry = &raw mut entry;
     CURRENT.set(entry);
     // SAFETY: `code`, `context`, `frame` as the caller promises; `entry` lives on this stack frame.
-    let result = unsafe { arch::warpjit_runtime_enter(entry, code, context, frame) };
+    let result = unsafe { warpjit_runtime_enter(entry, code, context, frame) };
     // SAFETY: made current above; the trampoline has come back.
     match unsafe { Entry::leave(entry) } {
         None => Ok(result),
@@ -196,7 +219,7 @@ pub unsafe fn enter_all(
     CURRENT.set(entry);
     let range = calls.as_mut_ptr_range();
     // SAFETY: as in `enter`; the range is that of `calls`, which is not empty.
-    unsafe { arch::warpjit_runtime_enter_all(entry, code, context, range.start, range.end) };
+    unsafe { warpjit_runtime_enter_all(entry, code, context, range.start, range.end) };
     // SAFETY: the trampoline wrote it; it points into `calls`.
     let last = unsafe { (&raw const (*entry).call).read_volatile().offset_from(range.start) };
     // SAFETY: made current above; the trampoline has come back.

@@ -147,9 +147,23 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     let (address, aligned) = (e.b.splat(address), e.b.splat(aligned));
     let (address, aligned) = (e.keep(address, IrType::I32, 0), e.keep(aligned, IrType::I32, 2));
     let took = e.temp(IrType::MASK, 1);
+    let stores = match (mem.space, e.own.family.program.plan) {
+        (Space::Global(_), Some(plan)) => e.alive(plan),
+        _ => None,
+    };
+    let stores = stores.map(|stores| e.keep(stores, IrType::MASK, 4));
     e.isolated(|e| {
         let aligned = e.get(aligned);
-        let success = e.lock(word(mem), aligned);
+        let Some(stores) = stores else {
+            let success = e.lock(word(mem), aligned);
+            return e.put_in_all_lanes(took, success);
+        };
+        // A helper would never free the lock, as it stores nothing. It goes on as if it had it.
+        let stores = e.get(stores);
+        let mut success = None;
+        e.under(stores, |e| success = Some(e.lock(word(mem), aligned)));
+        let helper = e.complement(stores);
+        let success = success.map_or(helper, |success| e.b.ior(success, helper));
         e.put_in_all_lanes(took, success);
     });
     let (success, address) = (e.get(took), e.get(address));

@@ -1,4 +1,5 @@
-//! Lifts moves between register kinds: general registers, flags, predicates, special registers.
+//! Lifts instructions that move values between kinds of registers: from general registers to flags (`$c`) and predicates (`$p`) and back,
+//! and from special registers, such as the thread's index, to general ones.
 
 use warpjit_ir::{Builtin, GuestFault, Slot, Value};
 

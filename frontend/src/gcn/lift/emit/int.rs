@@ -1,4 +1,5 @@
-//! Integer arithmetic that several topics need.
+//! Integer operations that the files of several topics need: they pack two halves into a word, limit a value to 16 bits, and take 32 bits
+//! out of 64.
 
 use warpjit_ir::Value;
 

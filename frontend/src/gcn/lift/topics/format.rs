@@ -2,10 +2,11 @@
 //! defines the formats). Common formats that are known at compile time become a few IR operations, all others a function call.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
+use warpjit_texture::format::Number;
 
 use crate::gcn::Inst;
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::texel::{self, DataFormat, NumberFormat};
+use crate::gcn::texel::{self, DataFormat};
 
 /// Data format, number format and which component goes where.
 #[derive(Clone, Copy)]
@@ -95,7 +96,7 @@ impl TexelFormat {
     }
 
     /// The first `count` components of the texel that `read` reads piece by piece (first byte, bytes; where a
-    /// condition does not hold it gives 0). `plain_alpha`: see [`NumberFormat::of_buffer_alpha`].
+    /// condition does not hold it gives 0). `plain_alpha`: see [`texel::of_buffer_alpha`].
     pub(in crate::gcn::lift) fn load(
         self,
         e: &mut Emit<'_>,
@@ -116,8 +117,8 @@ impl TexelFormat {
         {
             let known = (0..count).map(|i| {
                 let selector = selectors >> (3 * i) & 7;
-                let number = match data.widths.get(3) {
-                    Some(&width) if selector == 7 && plain_alpha => number.of_buffer_alpha(width),
+                let number = match data.width(3) {
+                    Some(width) if selector == 7 && plain_alpha => texel::of_buffer_alpha(number, width),
                     _ => number,
                 };
                 known_component(e, data, number, selector, &raw)
@@ -155,8 +156,7 @@ impl TexelFormat {
         components.iter().zip(&mut values).for_each(|(&from, to)| *to = from);
         let plain = match self {
             TexelFormat::Known(data, number, texel::IDENTITY) => {
-                let words =
-                    DataFormat::of(data).is_some_and(|data| data.widths.iter().all(|&width| width == 32));
+                let words = DataFormat::of(data).is_some_and(|data| data.widths().all(|width| width == 32));
                 words && matches!(number, 4 | 5 | 7) && !d16
             }
             _ => false,
@@ -188,22 +188,22 @@ pub(in crate::gcn::lift) fn field(e: &mut Emit<'_>, value: Value, low: u32, bits
 fn known_component(
     e: &mut Emit<'_>,
     data: DataFormat,
-    number: NumberFormat,
+    number: Number,
     selector: u32,
     raw: &[Value; 4],
 ) -> Option<Value> {
     let component = match selector {
-        1 => return Some(e.b.i32(number.one())),
+        1 => return Some(e.b.i32(texel::one(number))),
         4..=7 => selector as usize - 4,
         _ => return Some(e.b.i32(0)),
     };
-    let Some(&width) = data.widths.get(component) else {
-        return Some(e.b.i32(if component == 3 { number.one() } else { 0 }));
+    let Some(width) = data.width(component) else {
+        return Some(e.b.i32(if component == 3 { texel::one(number) } else { 0 }));
     };
     let position = data.position(component);
     let word = raw[position as usize / 32];
     if width == 32 {
-        let same = number.is_integer() || number == NumberFormat::Float;
+        let same = number.is_integer() || number == Number::Float;
         return same.then_some(word);
     }
     let unsigned = field(e, word, position % 32, width);
@@ -224,13 +224,13 @@ fn known_component(
         e.b.float(Opcode::Fdiv, &[value, by], false)
     };
     let float = match number {
-        NumberFormat::Uint => return Some(unsigned),
-        NumberFormat::Sint => return Some(signed(e)),
-        NumberFormat::Unorm => {
+        Number::Uint => return Some(unsigned),
+        Number::Sint => return Some(signed(e)),
+        Number::Unorm => {
             let value = e.b.convert(Opcode::FcvtFromUint, unsigned, Scalar::F32);
             divided(e, value, most)
         }
-        NumberFormat::Snorm if width > 2 => {
+        Number::Snorm if width > 2 => {
             let value = signed(e);
             let value = e.b.convert(Opcode::FcvtFromSint, value, Scalar::F32);
             let value = divided(e, value, ((1u32 << (width - 1)) - 1) as f32);
@@ -238,12 +238,12 @@ fn known_component(
             let below = e.b.fcmp(FloatCC::Lt, value, least, false);
             e.b.select(below, least, value)
         }
-        NumberFormat::Uscaled => e.b.convert(Opcode::FcvtFromUint, unsigned, Scalar::F32),
-        NumberFormat::Sscaled => {
+        Number::Uscaled => e.b.convert(Opcode::FcvtFromUint, unsigned, Scalar::F32),
+        Number::Sscaled => {
             let value = signed(e);
             e.b.convert(Opcode::FcvtFromSint, value, Scalar::F32)
         }
-        NumberFormat::Float if width == 16 => {
+        Number::Float if width == 16 => {
             let value = e.b.convert(Opcode::F16ToF32, unsigned, Scalar::F32);
             e.b.fcanon(value, NAN)
         }

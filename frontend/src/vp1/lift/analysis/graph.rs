@@ -83,7 +83,7 @@ impl Bundle {
 
 /// Where control goes: to a bundle, or to where a `ret` has noted, with what is pending behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::vp1::lift) struct Place {
+pub(in crate::vp1::lift) struct Target {
     /// `None`: where the `ret` goes that is pending.
     pub(in crate::vp1::lift) pc: Option<u32>,
     pub(in crate::vp1::lift) pending: Pending,
@@ -107,9 +107,9 @@ pub(in crate::vp1::lift) struct Step {
     /// Word address behind it.
     pub(in crate::vp1::lift) end: u32,
     /// Where control goes without a branch.
-    pub(in crate::vp1::lift) next: Place,
+    pub(in crate::vp1::lift) next: Target,
     /// Where a branch in it leads.
-    pub(in crate::vp1::lift) taken: Option<Place>,
+    pub(in crate::vp1::lift) taken: Option<Target>,
     /// What such a branch notes.
     pub(in crate::vp1::lift) note: Note,
     /// What a call in it returns to, if that is known here.
@@ -158,7 +158,7 @@ impl Source<Node> for Program<'_> {
                 leaders.extend(self.pendings.iter().map(|&pending| Node { pc, pending, resumed: false }));
             }
         }
-        for Place { pc, pending } in step.places() {
+        for Target { pc, pending } in step.targets() {
             match pc {
                 Some(pc) => leaders.push(Node { pc, pending, resumed: false }),
                 None if !self.pendings.contains(&pending) => {
@@ -186,13 +186,13 @@ struct DelaySlots {
 impl DelaySlots {
     /// Lets a branch to a known place have a node of its own, or share one.
     fn settle(&mut self, step: &mut Step) {
-        let Some(Place { pc: Some(pc), pending: Pending::To(target) }) = step.taken else { return };
+        let Some(Target { pc: Some(pc), pending: Pending::To(target) }) = step.taken else { return };
         if self.known.contains(&(pc, target)) {
             return;
         }
         let count = self.counts.entry(pc).or_insert(0);
         if *count == MOST_PENDING {
-            step.taken = Some(Place { pc: Some(pc), pending: Pending::Return });
+            step.taken = Some(Target { pc: Some(pc), pending: Pending::Return });
             step.note = Note::Target(target);
             self.any_share = true;
         } else {
@@ -254,8 +254,8 @@ impl Code {
             None if branch.op() == Op::Return => (Some(Pending::Return), Note::ReturnAddress),
             None => (None, Note::Nothing),
         };
-        let taken = pending.map(|pending| Place { pc: next, pending });
-        let next = Place { pc: next, pending: Pending::None };
+        let taken = pending.map(|pending| Target { pc: next, pending });
+        let next = Target { pc: next, pending: Pending::None };
         Some(Step { bundle, end, next, taken, note, returns_to })
     }
 }
@@ -276,7 +276,7 @@ pub(in crate::vp1::lift) fn condition(branch: Inst) -> Option<bool> {
 
 impl Step {
     /// Where it may lead.
-    fn places(&self) -> impl Iterator<Item = Place> {
+    fn targets(&self) -> impl Iterator<Item = Target> {
         let branch = self.bundle.branch;
         let always = self.taken.map_or(Some(false), |_| condition(branch));
         let ends = branch.op() == Op::Exit;
@@ -292,7 +292,7 @@ impl Step {
     }
 
     fn is_call(&self) -> bool {
-        self.returns_to.is_some() || matches!(self.taken, Some(Place { pending: Pending::LateCall, .. }))
+        self.returns_to.is_some() || matches!(self.taken, Some(Target { pending: Pending::LateCall, .. }))
     }
 }
 
@@ -375,7 +375,7 @@ fn returns_anywhere(code: &Code, entries: &[Node], meter: &Meter) -> Result<bool
         if is_return && anything || slots.any_share {
             return Ok(true);
         }
-        for place in step.places() {
+        for place in step.targets() {
             let called = step.is_call() && Some(place) == step.taken;
             let anything = (anything || step.forgets_return()) && !called;
             if let Some(pc) = place.pc {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, LeaveKind, Terminator, Value};
 
 use crate::vp1::Op;
-use crate::vp1::lift::analysis::graph::{Graph, MAX_WORDS, Node, Note, Pending, Place, Step, condition};
+use crate::vp1::lift::analysis::graph::{Graph, MAX_WORDS, Node, Note, Pending, Step, Target, condition};
 use crate::vp1::lift::emit::{Emit, Writer};
 
 /// In the delay slot of a call whose return address was not known before: notes it.
@@ -164,7 +164,7 @@ impl Way {
 }
 
 /// The way to a place; `target` is the word address that a pending `ret` goes to.
-fn go(e: &mut Emit<'_>, place: Place, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> Way {
+fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> Way {
     if let Some(pc) = place.pc
         && let Some(&block) = nodes.get(&Node { pc, pending: place.pending, resumed: false })
     {

@@ -180,7 +180,7 @@ pub(in crate::vp1::lift) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Val
             e.or_const(kept, 4)
         }
         3 => {
-            // Place 2 for 2, else 0.
+            // Target 2 for 2, else 0.
             let odd = e.shift(lane, 1);
             let odd = e.b.inot(odd);
             let two = e.b.iand(lane, odd);
@@ -188,7 +188,7 @@ pub(in crate::vp1::lift) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Val
             e.b.ior(group, two)
         }
         4 => {
-            // Place 3 for 3, else 1.
+            // Target 3 for 3, else 1.
             let odd = e.shift(lane, 1);
             let three = e.b.iand(lane, odd);
             let three = e.and_const(three, 2);

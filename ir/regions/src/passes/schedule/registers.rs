@@ -61,7 +61,8 @@ pub(super) fn moves(func: &Function, model: &HostModel, order: &[Inst], leaving:
             uses.entry(v).or_insert(first).push(n);
         }
     }
-    let mut held = Held { func, model, in_registers: Vec::new(), taken: 0, in_memory: Vec::new(), moves: 0 };
+    let mut held =
+        InRegisters { func, model, in_registers: Vec::new(), taken: 0, in_memory: Vec::new(), moves: 0 };
     for (n, &inst) in order.iter().enumerate() {
         let data = func.inst(inst);
         if !is_code(data.op) {
@@ -89,7 +90,7 @@ pub(super) fn moves(func: &Function, model: &HostModel, order: &[Inst], leaving:
 }
 
 /// The contents of the registers while the order is walked.
-struct Held<'a> {
+struct InRegisters<'a> {
     func: &'a Function,
     model: &'a HostModel,
     /// Values, each with the index of its next use.
@@ -99,7 +100,7 @@ struct Held<'a> {
     moves: usize,
 }
 
-impl Held<'_> {
+impl InRegisters<'_> {
     /// Uses `v`, whose use after this one is at `next`.
     fn use_value(&mut self, v: Value, next: usize) {
         match self.in_registers.iter().position(|&(held, _)| held == v) {

@@ -11,6 +11,7 @@ use warpjit_ir::{Block, DeviceSite, GuestFault, Imm, PureFn, Scalar, Slot, Termi
 
 use crate::bytes::{Reader, Writer};
 use crate::exec::jit::assumptions::{Assumption, MOST_LANES, StartShapes};
+use crate::exec::jit::compiled::CodeFacts;
 use crate::exec::jit::rows::{PhaseExits, RowNeeds};
 use crate::exec::jit::{Compiled, Jit};
 use crate::vm::FloatMode;
@@ -20,22 +21,7 @@ use crate::vm::FloatMode;
 pub(super) struct Stored<'a> {
     pub at: Block,
     pub code: &'a [u8],
-    /// See [`RegionCode::pcs`](warpjit_backend::RegionCode::pcs); empty if not asked for.
-    pub pcs: Vec<(u32, u32)>,
-    pub traps: Vec<(u32, TrapSite)>,
-    pub pures: Vec<&'static PureFn>,
-    pub devices: Vec<DeviceSite>,
-    pub tables: Vec<&'static WordTable>,
-    pub returns: Vec<Returns>,
-    pub mode: FloatMode,
-    pub exits: Vec<ExitKind>,
-    pub faults: Vec<RegionFault>,
-    pub assumptions: Vec<Assumption>,
-    pub start: Option<StartShapes>,
-    pub written: SlotSet,
-    pub steps: u32,
-    pub waits: u32,
-    pub row: Option<RowNeeds>,
+    pub facts: CodeFacts,
 }
 
 impl Jit {
@@ -226,39 +212,44 @@ impl Jit {
         if !is_known {
             return None;
         }
-        Some(Stored {
-            at,
-            code,
-            pcs,
-            traps,
-            pures,
-            devices,
-            tables,
-            returns,
+        let facts = CodeFacts {
+            pcs: pcs.into(),
+            traps: traps.into(),
+            pures: pures.into(),
+            devices: devices.into(),
+            table_names: tables.into(),
+            returns: returns.into(),
             mode,
-            exits,
-            faults,
+            exits: exits.into(),
+            faults: faults.into(),
             assumptions,
             start,
             written,
             steps,
             waits,
             row,
-        })
+        };
+        Some(Stored { at, code, facts })
     }
 }
 
 impl<'a> Stored<'a> {
     pub fn of(at: Block, compiled: &'a Compiled) -> Self {
+        Stored { at, code: compiled.code.bytes(), facts: compiled.facts.clone() }
+    }
+
+    /// Whether both are versions of one thing.
+    pub fn is_like(&self, other: &Stored<'_>) -> bool {
+        self.at == other.at && self.facts.row.is_some() == other.facts.row.is_some()
+    }
+
+    pub fn write(&self, out: &mut Writer) {
         // Names every field, so that a new one cannot be forgotten here.
-        let Compiled {
-            announced: _,
-            code,
+        let CodeFacts {
             pcs,
             traps,
             pures,
             devices,
-            tables: _,
             table_names,
             returns,
             mode,
@@ -270,69 +261,37 @@ impl<'a> Stored<'a> {
             steps,
             waits,
             row,
-            at: _,
-            link: _,
-            lanes: _,
-            number: _,
-            listing: _,
-        } = compiled;
-        Stored {
-            at,
-            code: code.bytes(),
-            pcs: pcs.to_vec(),
-            traps: traps.to_vec(),
-            pures: pures.to_vec(),
-            devices: devices.to_vec(),
-            tables: table_names.clone(),
-            returns: returns.clone(),
-            mode: *mode,
-            exits: exits.to_vec(),
-            faults: faults.to_vec(),
-            assumptions: assumptions.clone(),
-            start: start.clone(),
-            written: written.clone(),
-            steps: *steps,
-            waits: *waits,
-            row: row.clone(),
-        }
-    }
-
-    /// Whether both are versions of one thing.
-    pub fn is_like(&self, other: &Stored<'_>) -> bool {
-        self.at == other.at && self.row.is_some() == other.row.is_some()
-    }
-
-    pub fn write(&self, out: &mut Writer) {
+        } = &self.facts;
         out.u32(self.at.0);
-        out.u8(match self.mode {
+        out.u8(match mode {
             FloatMode::Ieee => 0,
             FloatMode::Flush => 1,
         });
         out.bytes(self.code);
-        out.list(self.traps.iter(), |out, (offset, site)| {
+        out.list(traps.iter(), |out, (offset, site)| {
             out.u32(*offset);
             write_site(out, site);
         });
-        out.list(self.pcs.iter(), |out, (offset, pc)| {
+        out.list(pcs.iter(), |out, (offset, pc)| {
             out.u32(*offset);
             out.u32(*pc);
         });
-        out.u32(self.pures.len() as u32);
-        out.u32(self.tables.len() as u32);
-        out.u32(self.devices.len() as u32);
-        out.list(self.pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
-        out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
-        out.list(self.devices.iter(), |out, site| {
+        out.u32(pures.len() as u32);
+        out.u32(table_names.len() as u32);
+        out.u32(devices.len() as u32);
+        out.list(pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
+        out.list(table_names.iter(), |out, table| out.bytes(table.name().as_bytes()));
+        out.list(devices.iter(), |out, site| {
             out.bytes(site.callee.name.as_bytes());
             out.u64(site.params);
             out.u32(site.mailbox);
         });
-        out.list(self.returns.iter(), |out, returns| {
+        out.list(returns.iter(), |out, returns| {
             out.u32(returns.exits);
             out.u32(returns.faults);
         });
-        write_exits(out, &self.exits, &self.faults);
-        out.list(self.assumptions.iter(), |out, assumption| {
+        write_exits(out, exits, faults);
+        out.list(assumptions.iter(), |out, assumption| {
             let (shape, step) = match assumption.known.shape {
                 Shape::Uniform => (0, 0),
                 Shape::Affine(step) => (1, step),
@@ -352,17 +311,17 @@ impl<'a> Stored<'a> {
             out.u8(assumption.known.apart.is_some().into());
             out.u32(assumption.known.apart.unwrap_or(0) as u32);
         });
-        out.u8(self.start.is_some().into());
-        if let Some(start) = &self.start {
+        out.u8(start.is_some().into());
+        if let Some(start) = start {
             out.list(start.slots.iter(), |out, slot| out.u32(slot.0));
             out.u32(start.chunk_lanes);
         }
-        let written: Vec<Slot> = self.written.iter().collect();
+        let written: Vec<Slot> = written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
-        out.u32(self.steps);
-        out.u32(self.waits);
-        out.u8(self.row.is_some().into());
-        if let Some(row) = &self.row {
+        out.u32(*steps);
+        out.u32(*waits);
+        out.u8(row.is_some().into());
+        if let Some(row) = row {
             let (threads, whole) = row.size;
             out.u64(row.kind);
             threads.into_iter().for_each(|threads| out.u32(threads));

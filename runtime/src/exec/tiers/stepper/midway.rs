@@ -4,6 +4,13 @@
 //! slice ends. So the warps that it may be waiting for can run: other warps of the block, and other blocks. It may even wait for
 //! later lanes of its own warp, which the call would run only after its current chunk. After a while these lanes get a call of
 //! their own ([`Context::split`]).
+//!
+//! - A suspended call goes on, on whichever thread has the block then.
+//! - Exits, ended lanes and conditions of a warp's calls are put together when all have ended. The call of the last chunk alone writes
+//!   uniform slots; each call read them when it began.
+//! - The number of stacks in a process is limited (`vm/sys/stacks.rs`). Without one, the interpreter runs the block: it can stop
+//!   anywhere.
+//! - Kernels with such regions neither run warps together nor have grid-row code: both run one warp to its end before the next.
 
 use std::sync::Arc;
 

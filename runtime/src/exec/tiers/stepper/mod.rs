@@ -22,7 +22,7 @@ use crate::exec::jit::{Compiled, Ready, RegionFlow};
 use crate::exec::memory::{Rights, View};
 use crate::exec::path_cache::PathCache;
 use crate::exec::setup::Plan;
-use crate::vm::sampler::{self, Place};
+use crate::vm::sampler::{self, Activity};
 use crate::vm::{Call, RawFault};
 use crate::{CancelToken, Memory};
 use midway::LongCall;
@@ -270,9 +270,9 @@ impl<'a> Stepper<'a> {
     pub fn interpret(&mut self, warp: &mut Warp, view: &mut View<'_>) -> Flow {
         let before = warp.thread_steps;
         self.last = warp.block;
-        sampler::set_place(Place::Interpreter(warp.block.index() as u32));
+        sampler::set_activity(Activity::Interpreter(warp.block.index() as u32));
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
-        sampler::set_place(Place::Runtime);
+        sampler::set_activity(Activity::Runtime);
         // May be negative: a faulting instruction is uncounted again, and compiled code may have counted it.
         let more = warp.thread_steps.wrapping_sub(before) as i64;
         match self.threads.0.checked_add_signed(more) {
@@ -441,12 +441,12 @@ impl<'a> Stepper<'a> {
             // A version that suits the warp better may exist or be made.
             Some(found) if !(fresh && entry.versions[found].assumes_little()) => found,
             _ => {
-                sampler::set_place(Place::Compiler);
+                sampler::set_activity(Activity::Compiler);
                 let code = match self.tiers.behind {
                     true => jit.ready(warp, self.background),
                     false => jit.region(warp, self.cancel).map_or(Ready::Never, Ready::Code),
                 };
-                sampler::set_place(Place::Runtime);
+                sampler::set_activity(Activity::Runtime);
                 match code {
                     Ready::Code(code) => {
                         let known = entry.versions.iter().position(|known| known.number() == code.number());

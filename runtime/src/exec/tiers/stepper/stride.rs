@@ -10,7 +10,7 @@ use super::Stepper;
 use crate::exec::jit::{Chain, Compiled};
 use crate::exec::path_cache::PathCache;
 use crate::exec::repeats::Repeats;
-use crate::vm::sampler::{self, Place};
+use crate::vm::sampler::{self, Activity};
 
 /// Instructions in a chain that count as one step of a time slice.
 const INSTS_OF_STEP: u64 = 16;
@@ -94,9 +94,9 @@ impl Stepper<'_> {
         let Some(jit) = self.tiers.jit.as_ref().filter(|jit| self.strides && jit.hopped(hops)) else {
             return;
         };
-        sampler::set_place(Place::Compiler);
+        sampler::set_activity(Activity::Compiler);
         jit.join(self.tiers.behind.then_some(self.background), self.cancel);
-        sampler::set_place(Place::Runtime);
+        sampler::set_activity(Activity::Runtime);
     }
 
     /// What a chain may run, in `calls` calls: as long as `until` says.

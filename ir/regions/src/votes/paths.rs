@@ -125,14 +125,14 @@ fn implies(func: &Function, value: Value, of: Value, depth: u32) -> bool {
 }
 
 /// The paths after votes.
-pub(super) struct Ways<'a> {
+pub(super) struct Paths<'a> {
     pub func: &'a Function,
     pub live: &'a SlotLiveness,
     pub succs: &'a [Vec<usize>],
     pub meter: &'a Meter,
 }
 
-impl Ways<'_> {
+impl Paths<'_> {
     /// The slots live at `meeting` that some path from the vote's sides changes, in a lane that starts with `start`.
     /// `None` if a path has another visible effect, or if more than `left` blocks would have to be evaluated.
     pub fn changes(
