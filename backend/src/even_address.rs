@@ -3,7 +3,7 @@
 //! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a 32-bit value keeps it
 //! affine only if it does not wrap within the chunk; generated code tests that where the address is used.
 
-use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{Function, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
 use crate::error::Error;
@@ -131,17 +131,49 @@ fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Opti
     }
 }
 
+/// Bytes that a guest instruction accesses for a lane by `insts[at]` and the accesses that stand beside it in the list.
+pub(crate) fn bytes_together(f: &Function, insts: &[Inst], at: usize) -> u8 {
+    let access = |n: usize| {
+        let data = f.inst(*insts.get(n)?);
+        let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
+        Some((data, mem))
+    };
+    // Whether an access goes on where the one before it ends.
+    let goes_on = |n: usize| {
+        let (Some((a, first)), Some((b, next))) = (access(n - 1), access(n)) else { return false };
+        (a.op, a.pc, a.args[0], first.space) == (b.op, b.pc, b.args[0], next.space)
+            && first.offset.checked_add(first.bytes.into()) == Some(next.offset)
+    };
+    // No guest has more than four words.
+    let first = (at.saturating_sub(3)..at).rev().take_while(|&n| goes_on(n + 1)).last().unwrap_or(at);
+    let mut bytes = access(first).map_or(0, |(_, mem)| mem.bytes);
+    for n in first + 1..first + 4 {
+        match access(n) {
+            Some((_, mem)) if goes_on(n) => bytes += mem.bytes,
+            _ => break,
+        }
+    }
+    bytes
+}
+
 /// The word of an access's address, if lanes side by side, or evenly apart, can be told from it, the steps between them in that word, and
-/// the bytes.
-pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Option<(Value, u32, u8)> {
+/// the bytes. `together`: those of the guest's instruction ([`bytes_together`]), as far as lanes lie unless the address says else.
+pub(crate) fn access_word(
+    data: &InstData,
+    together: u8,
+    forms: &Forms,
+    f: &Function,
+) -> Option<(Value, u32, u8)> {
     let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 || step_of(f, forms, data.args[0]).is_some() {
         return None;
     }
     let AddressWord { word, by, .. } = word_of(f, forms, data.args[0])?;
     // A larger shift means elements of structures.
-    let bytes = 1i64.checked_shl(by.into())?.max(mem.bytes.into());
-    is_even_as_first(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))
+    let bytes = 1i64.checked_shl(by.into())?;
+    let possible = [bytes.max(together.into()), bytes.max(mem.bytes.into())];
+    let bytes = possible.into_iter().find(|&bytes| is_even_as_first(mem, bytes))?;
+    Some((word, (bytes >> by) as u32, bytes as u8))
 }
 
 /// For each value: whether only addresses of contiguous accesses use it. Such values are not computed at their
@@ -159,11 +191,12 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bo
     // A value with another use is not, and neither are its operands.
     let mut work: Vec<Value> = Vec::new();
     for block in &f.blocks {
-        for &inst in &block.insts {
+        for (at, &inst) in block.insts.iter().enumerate() {
             let data = f.inst(inst);
+            let together = if words { bytes_together(f, &block.insts, at) } else { 0 };
             let is_fused = data.op.is_translation() && fused.get(inst.index()) == Some(&true);
             let address = access_step(data, forms, f, words, is_fused).is_some()
-                || words && access_word(data, forms, f).is_some();
+                || words && access_word(data, together, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
                 if !(in_address || address && n == 0) {

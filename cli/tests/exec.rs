@@ -117,3 +117,48 @@ fn programs_that_are_not_there() {
     let output = exec(&missing, &[], &["true"]);
     assert!(!output.status.success() && text(&output.stderr).contains("which is no file"), "{output:?}");
 }
+
+/// The library that Cargo has built beside the tests, which it does for tests of the whole workspace.
+fn real(name: &str) -> Option<PathBuf> {
+    let place = std::env::current_exe().unwrap().with_file_name(name);
+    place.is_file().then_some(place)
+}
+
+/// An installed tree: the command in `bin`, the libraries in `lib` or `lib/warpjit`, nothing in the environment. The command finds them by
+/// its own place, also if it is called by a link, and with the real libraries the program finds a card.
+#[test]
+fn an_installed_tree_works_anywhere() {
+    let Some(empty) = library("exec-installed") else { return };
+    let names = ["libwarpjit_amdgpu.so", "libwarpjit_hsa.so"];
+    let found = names.map(real);
+    let has_card = found.iter().all(Option::is_some);
+    for below in ["lib", "lib/warpjit"] {
+        let tree = empty.parent().unwrap().join(below.replace('/', "-"));
+        let (bin, libraries) = (tree.join("bin"), tree.join(below));
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::create_dir_all(&libraries).unwrap();
+        let command = bin.join("warpjit");
+        std::fs::copy(env!("CARGO_BIN_EXE_warpjit"), &command).unwrap();
+        let link = tree.join("link");
+        std::os::unix::fs::symlink(&command, &link).unwrap();
+        let run = |command: &PathBuf| {
+            let mut command = Command::new(command);
+            command.args(["exec", "--", "/bin/sh", "-c", "echo \"$LD_PRELOAD\"; echo /dev/dri/*"]);
+            command.env_clear().current_dir("/").output().unwrap()
+        };
+        let output = run(&command);
+        assert!(!output.status.success() && text(&output.stderr).contains(names[0]), "{output:?}");
+        for (name, found) in names.iter().zip(&found) {
+            std::fs::copy(found.as_ref().unwrap_or(&empty), libraries.join(name)).unwrap();
+        }
+        for command in [&command, &link] {
+            let output = run(command);
+            let wanted = names.map(|name| libraries.join(name).canonicalize().unwrap().display().to_string());
+            let out = text(&output.stdout);
+            assert!(output.status.success() && out.starts_with(&wanted.join(":")), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+            assert!(!has_card || out.contains("/dev/dri/renderD128"), "{output:?}");
+        }
+        std::fs::remove_dir_all(&tree).unwrap();
+    }
+}

@@ -129,8 +129,8 @@ pub struct Config {
     pub numerics: Numerics,
     /// Host instructions that compiled code may use.
     pub host: HostLevel,
-    /// Whether to count instructions and lanes ([`crate::Stats::counted`]), and in the interpreter also instruction
-    /// groups and memory traffic. Both tiers give the same counts. Slower.
+    /// Whether to count instructions and lanes ([`crate::Stats::counted`]) and memory traffic, and in the interpreter also instruction
+    /// groups. Both tiers give the same counts. Slower.
     pub count: bool,
     /// What to record of launches and compiled code. Slightly slower.
     pub observe: Observe,

@@ -96,7 +96,9 @@ pub struct Stats {
     pub run: std::time::Duration,
     /// Operations executed by warps, by topic.
     pub groups: BTreeMap<&'static str, u64>,
-    /// Bytes loaded and stored by lanes, by space.
+    /// Bytes loaded and stored by lanes, by space: those of accesses, whether or not lanes access the same memory. What a warp accesses
+    /// once (scalar instructions of GCN) counts once, an atomic as loaded and as stored. On GCN a read of LDS counts for all lanes of the
+    /// wave, and what image instructions access is not there. Zero unless counted ([`crate::Config::count`]).
     pub traffic: BTreeMap<&'static str, (u64, u64)>,
     /// What [`Stats::thread_instructions`] would be if every such instruction had all lanes of the warp.
     pub lane_slots: u64,

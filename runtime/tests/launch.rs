@@ -409,13 +409,17 @@ block1 at 0x8 insts 1:
 
 #[test]
 fn counts() {
-    let config = warpjit_runtime::Config::default().tier(Tier::Interp).count(true);
-    let engine = warpjit_runtime::Engine::new(config).unwrap();
-    let launch = launch(2, 32).args(vec![Arg::u32(0)]);
-    let (report, _) = run(&engine, &program(STORE), &launch, 64).unwrap();
-    assert_eq!(report.stats.traffic["global"], (0, 256));
-    assert_eq!(report.stats.traffic["shared"], (256, 0));
-    assert_eq!(report.stats.groups.values().sum::<u64>(), report.stats.warp_instructions);
+    for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
+        let config = warpjit_runtime::Config::default().tier(tier).count(true);
+        let engine = warpjit_runtime::Engine::new(config).unwrap();
+        let launch = launch(2, 32).args(vec![Arg::u32(0)]);
+        let (report, _) = run(&engine, &program(STORE), &launch, 64).unwrap();
+        assert_eq!(report.stats.traffic["global"], (0, 256), "{tier:?}");
+        assert_eq!(report.stats.traffic["shared"], (256, 0), "{tier:?}");
+        if tier == Tier::Interp {
+            assert_eq!(report.stats.groups.values().sum::<u64>(), report.stats.warp_instructions);
+        }
+    }
 }
 
 #[test]

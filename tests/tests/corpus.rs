@@ -163,11 +163,17 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
                 case.name.contains("lock") || config.thread_count() > 1 && case.name.contains("radv/atomics");
             if setting.engine.config().count && !chance && outcome.fault.is_none() {
                 let stats = &outcome.stats;
-                let counts = (stats.warp_instructions, stats.thread_instructions, stats.lane_slots);
-                let wanted = *counted.get_or_insert(counts);
-                if !stats.counted || counts != wanted {
-                    let text =
-                        format!("warp and thread instructions, lanes of them: {counts:?}, not {wanted:?}\n");
+                let counts = (
+                    stats.warp_instructions,
+                    stats.thread_instructions,
+                    stats.lane_slots,
+                    stats.traffic.clone(),
+                );
+                let wanted = counted.get_or_insert_with(|| counts.clone());
+                if !stats.counted || counts != *wanted {
+                    let text = format!(
+                        "warp and thread instructions, lanes of them, bytes: {counts:?}, not {wanted:?}\n"
+                    );
                     return Ok(Some(text));
                 }
             }

@@ -204,7 +204,10 @@ fn counts_as_the_interpreter(host: HostLevel) {
             (2..64).map(near).find(|&n| run((&mut file, &program), &interp, n).1.fault.is_none()).unwrap();
         let (status, got) = run((&mut file, &program), &jit, enough);
         assert_eq!(status, Status::Ok, "{} with {enough}", case.name);
-        let counts = |report: &Report| (report.stats.warp_instructions, report.stats.thread_instructions);
+        let counts = |report: &Report| {
+            let stats = &report.stats;
+            (stats.warp_instructions, stats.thread_instructions, stats.traffic.clone())
+        };
         assert_eq!(counts(&got), counts(&wanted), "{} with {enough}", case.name);
         // Somewhere within, so that warps end in loops, behind barriers and on ways of a few lanes.
         for max_steps in [1, each / 5, each / 2, each - each / 7, each, each + 1] {

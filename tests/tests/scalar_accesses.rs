@@ -3,7 +3,7 @@
 //!
 //! The expected results are worked out here from the order of the instructions.
 
-use warpjit_tests::gcn::one_wave::{SHOW, check, shown};
+use warpjit_tests::gcn::one_wave::{SHOW, bytes, check, shown};
 
 #[test]
 fn lanes_store_to_what_has_been_loaded() {
@@ -119,4 +119,27 @@ fn a_load_that_only_some_lanes_come_to() {
         L0:
         s_mov_b64 exec, s[10:11]\n";
     check(&(text.to_owned() + SHOW), |n| if (40..64).contains(&n) { 1040 } else { shown(n, 1040) });
+}
+
+/// A wave loads by scalar instructions once, whatever EXEC is; lanes load and store where EXEC has them, atomics do both, and a lane
+/// beyond the buffer (of 256 words) loads nothing.
+#[test]
+fn bytes_are_counted() {
+    let text = "s_load_dwordx2 s[10:11], s[0:1], 0x0
+        s_mov_b64 exec, 0xff
+        s_load_dwordx8 s[12:19], s[0:1], 0x0
+        s_waitcnt lgkmcnt(0)
+        buffer_load_dwordx2 v[4:5], v1, s[4:7], 0 offen
+        s_mov_b64 exec, 0xf
+        s_waitcnt vmcnt(0)
+        buffer_store_dwordx3 v[3:5], v1, s[4:7], 0 offen
+        buffer_atomic_add v0, v1, s[4:7], 0 offen glc
+        s_mov_b64 exec, -1
+        buffer_load_ubyte v6, v1, s[4:7], 0 offen
+        v_add_u32 v2, 0x380, v1
+        buffer_load_dword v6, v2, s[4:7], 0 offen
+        s_waitcnt vmcnt(0)";
+    let loaded = 8 + 32 + 8 * 8 + 4 * 4 + 64 + 32 * 4;
+    let stored = 4 * 12 + 4 * 4;
+    assert!(bytes(text).iter().all(|bytes| *bytes == (loaded, stored)), "{:?}", bytes(text));
 }

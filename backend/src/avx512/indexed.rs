@@ -124,7 +124,7 @@ impl Lower<'_> {
             && reach << by <= MOST_INDEX
             && u32::from(mem.align) <= 1 << by
             && self.address_only[address.index()]
-            && access_word(data, &self.forms, self.f).is_some()
+            && access_word(data, 0, &self.forms, self.f).is_some()
             && self.uses.count(index) == 1
     }
 

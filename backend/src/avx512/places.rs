@@ -13,7 +13,7 @@ use super::memory::{Access, Address};
 use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, access_word, is_even_as_first, step_of};
+use crate::even_address::{EvenAddress, access_word, bytes_together, is_even_as_first, step_of};
 use crate::operands::MemoryOperands;
 
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
@@ -104,7 +104,8 @@ impl Lower<'_> {
                 Ok(l.moved(&parts, offset))
             })?
         } else {
-            let word = access_word(data, &self.forms, self.f).filter(|_| !self.lanes_part());
+            let together = self.bytes_together(data);
+            let word = access_word(data, together, &self.forms, self.f).filter(|_| !self.lanes_part());
             let parts = |l: &mut Self| {
                 let parts = l.address_parts_of(a)?;
                 Ok::<_, Error>(l.moved(&parts, offset))
@@ -137,6 +138,13 @@ impl Lower<'_> {
             }
         };
         self.give(&x, loaded)
+    }
+
+    /// Bytes that a guest instruction accesses for a lane, of which `data` is a part, in the current block.
+    fn bytes_together(&self, data: &InstData) -> u8 {
+        let insts = &self.f.block(self.blocks.current).insts;
+        let at = insts.iter().position(|&inst| std::ptr::eq(self.f.inst(inst), data));
+        at.map_or(0, |at| bytes_together(self.f, insts, at))
     }
 
     /// Addresses so many bytes further.

@@ -1184,7 +1184,7 @@ warpjit_status warpjit_config_set_numerics(struct warpjit_config *config,
 warpjit_status warpjit_config_set_host(struct warpjit_config *config, warpjit_host host);
 
 /**
- * Whether to count instructions and lanes, and in the interpreter also groups of instructions and memory traffic. Slower.
+ * Whether to count instructions, lanes and memory traffic, and in the interpreter also groups of instructions. Slower.
  */
 warpjit_status warpjit_config_set_count(struct warpjit_config *config,
                                         bool count);

@@ -331,7 +331,7 @@ pub unsafe extern "C" fn warpjit_config_set_host(
     })
 }
 
-/// Whether to count instructions and lanes, and in the interpreter also groups of instructions and memory traffic. Slower.
+/// Whether to count instructions, lanes and memory traffic, and in the interpreter also groups of instructions. Slower.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warpjit_config_set_count(
     config: *mut warpjit_config,

@@ -23,9 +23,14 @@ fn is_child(test: &str) -> bool {
 
 /// Starts this program for one test.
 fn start(test: &str) -> Child {
+    command(test).spawn().unwrap()
+}
+
+fn command(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(ROLE, test);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
 /// How it ends, within a minute.
@@ -93,6 +98,30 @@ fn faults_are_a_line() {
     assert!(line.starts_with("warpjit: gfx900: memory fault in kernel saxpy at pc 0x"), "{line}");
     assert!(line.contains(" (global_load_dword v"), "{line}");
     assert!(line.ends_with("): block (0, 0, 0), wave 0, lane 0: load from global 0x123456789000"), "{line}");
+}
+
+/// Statistics tell what a kernel has loaded and stored. saxpy reads and writes a word of one array and reads one of another for each of
+/// 1000 items; each of its 16 waves loads 32 bytes of arguments and of its packet.
+#[test]
+fn statistics_have_bytes() {
+    let name = "statistics_have_bytes";
+    if is_child(name) {
+        let (queue, done) = (Queue::new(64), Signal::new(1));
+        let _all = launch(&queue, false, None, &done);
+        done.wait();
+        warpjit_hsa::system::finish();
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("warpjit-bytes-{}.json", std::process::id()));
+    let mut child = command(name).env("WARPJIT_EXEC_STATS", &file).spawn().unwrap();
+    assert!(end(&mut child).success());
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let kernel = &json["kernels"][0];
+    assert_eq!(kernel["kernel"], "saxpy");
+    let numbers = ["dispatches", "bytes_loaded", "bytes_stored"].map(|field| kernel[field].as_u64().unwrap());
+    assert_eq!(numbers, [1, 2 * 4000 + 16 * 32, 4000], "{text}");
 }
 
 /// Ctrl-C ends a program whose kernel never ends.

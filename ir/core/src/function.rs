@@ -375,6 +375,19 @@ impl Function {
         }
     }
 
+    /// Whether an instruction loads or stores for the warp, once, and not for each lane: its address, what it stores and what it loads have
+    /// uniform types. Local memory is each lane's own.
+    pub fn accesses_once(&self, data: &InstData) -> bool {
+        let Imm::Mem(mem) = data.imm else { return false };
+        let is_one = |value: Option<&Value>| value.is_none_or(|&value| self.ty(value).uniform);
+        let stored = if data.op == Opcode::Store { data.args.get(1) } else { None };
+        matches!(data.op, Opcode::Load | Opcode::Store)
+            && mem.space != Space::Local
+            && is_one(data.args.first())
+            && is_one(stored)
+            && is_one(data.result.as_ref())
+    }
+
     /// Bytes of memory that it takes, by the lengths of its tables. Takes no time.
     pub fn bytes(&self) -> usize {
         /// Of an instruction: its arguments (a list of its own), its places in a block and among what the block counts.

@@ -25,6 +25,7 @@ pub mod opcodes;
 pub mod passes;
 pub mod pure;
 pub mod text;
+pub mod traffic;
 pub mod types;
 pub mod verify;
 pub mod word_table;

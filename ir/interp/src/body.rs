@@ -1,6 +1,6 @@
 //! Executes the body of a block: every instruction before the terminator, for all active lanes.
 
-use super::code::{BlockCode, Kind, Op, SlotPlace};
+use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
 use super::effects::{
     Env, MAX_LANES, across, addresses, call_pure, fault_of_device, guard, line, load, memory_fault,
     read_modify_write, store,
@@ -275,7 +275,7 @@ impl Code {
                     load(env, op, access, lanes, before, &mut from_dst[..n]).map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
-                        traffic.0 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                        traffic.0 += bytes_of(access, lanes);
                     }
                 }
                 Kind::Store(access, guarded) => {
@@ -284,7 +284,7 @@ impl Code {
                     store(env, op, access, lanes, values).map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
-                        traffic.1 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                        traffic.1 += bytes_of(access, lanes);
                     }
                 }
                 Kind::Deny(access, store, guarded) => {
@@ -327,7 +327,7 @@ impl Code {
                     };
                     let lanes = moved.map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
-                        let bytes = u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                        let bytes = bytes_of(access, lanes);
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
                         if !matches!(op.kind, Kind::UnlockStore(..)) {
                             traffic.0 += bytes;
@@ -350,6 +350,11 @@ impl Code {
         }
         Ok(())
     }
+}
+
+/// Bytes that an access moves for a set of lanes.
+fn bytes_of(access: Access, lanes: u64) -> u64 {
+    u64::from(access.lanes_of(lanes).count_ones()) * u64::from(access.mem.bytes)
 }
 
 /// Copies the lanes of a set.

@@ -118,7 +118,7 @@ fn lanes_below(lanes: u64, misaligned: Option<u32>) -> u64 {
 
 impl Access {
     /// The lanes of a set for which memory is accessed.
-    fn lanes_of(self, lanes: u64) -> u64 {
+    pub(super) fn lanes_of(self, lanes: u64) -> u64 {
         if self.once { lanes & lanes.wrapping_neg() } else { lanes }
     }
 }

@@ -8,7 +8,7 @@ use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::eval;
 use warpjit_ir_core::exit::terminator_cond;
 use warpjit_ir_core::function::{Begun, BlockCall, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
-use warpjit_ir_core::opcodes::{Group, MemAccess, Opcode, Space};
+use warpjit_ir_core::opcodes::{Group, MemAccess, Opcode};
 use warpjit_ir_core::types::Scalar;
 
 impl Code {
@@ -417,18 +417,8 @@ impl Prepare<'_> {
     ) -> Option<Kind> {
         let count = data.args.len();
         let wide_address = scalar(0) == Some(Scalar::I64);
-        let is_one = |v: Option<&Value>| v.is_none_or(|&v| self.func.ty(v).uniform);
-        let data_operand = if data.op == Opcode::Store { data.args.get(1) } else { None };
-        let once = matches!(data.op, Opcode::Load | Opcode::Store)
-            && is_one(data.args.first())
-            && is_one(data_operand)
-            && is_one(data.result.as_ref());
-        let access = |mem: &MemAccess| Access {
-            mem: *mem,
-            wide_address,
-            // Local memory is each lane's own.
-            once: once && mem.space != Space::Local,
-        };
+        let once = self.func.accesses_once(data);
+        let access = |mem: &MemAccess| Access { mem: *mem, wide_address, once };
         // Whether there is one more operand than `plain`, which is then the guard.
         let guarded = |plain: usize| match count.checked_sub(plain) {
             Some(0) => Some(false),

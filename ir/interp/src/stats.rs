@@ -7,7 +7,8 @@ use warpjit_ir_core::opcodes::{Group, Space};
 pub struct Stats {
     /// Warp instructions by [`Group`]; a guest instruction counts once, for the operation that says most of it.
     pub groups: [u64; Stats::GROUPS.len()],
-    /// Bytes loaded and stored by all lanes, by [`Stats::space_index`]. An atomic counts as both.
+    /// Bytes loaded and stored by all lanes, by [`Stats::space_index`]. An atomic counts as both, what the warp accesses once counts
+    /// once.
     pub traffic: [(u64, u64); Stats::SPACES.len()],
 }
 

@@ -49,6 +49,7 @@ use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, SlotInit};
 use warpjit_ir_core::lane_counts;
 use warpjit_ir_core::meter::{Meter, Stopped};
+use warpjit_ir_core::traffic::{self, Counter};
 use warpjit_ir_core::types::{Scalar, Type};
 use wave_memory::WaveLoads;
 
@@ -64,7 +65,7 @@ pub struct RegionOptions {
     /// The registers are captured when threads have ended.
     pub keep_registers: bool,
     /// Regions execute the kernel's `count_lanes`, which sum up in the slots of [`Kernel::lane_slots`] in how many
-    /// lanes instructions took effect.
+    /// lanes instructions took effect, and sum up in those of [`Kernel::traffic`] what they load and store.
     pub count: bool,
     /// Regions count the warp's steps, so that `max_steps` is exact. If one chunk holds the whole warp, regions keep
     /// the steps left in [`STEPS_SLOT`], and lanes do not diverge in them. Otherwise every region is a single block.
@@ -126,6 +127,7 @@ pub struct Kernel {
     /// Which memory accesses are ordered between the lanes of a warp.
     order: Order,
     lane_slots: Option<[Slot; 2]>,
+    traffic: Vec<Counter>,
     steps: Option<Slot>,
     /// Lanes never diverge ([`wave`]).
     wave: bool,
@@ -290,12 +292,25 @@ impl Kernel {
         meter.hold(func.bytes().saturating_sub(before))?;
         let counts = options.count && func.lane_mask.is_some();
         let lane_slots = counts.then(|| lane_counts::add_slots(&mut func));
+        let traffic = if options.count { traffic::add_slots(&mut func) } else { Vec::new() };
         let steps = ((options.exact_steps || options.bounded) && whole)
             .then(|| func.add_slot(STEPS_SLOT, Type::uniform(Scalar::I32), SlotInit::Zero));
         let analysis = OnceLock::new();
         let sizes = Sizes::new(&func);
         let analysing = Mutex::new(());
-        Ok(Kernel { func, options, order, lane_slots, steps, wave, whole, analysis, analysing, sizes })
+        Ok(Kernel {
+            func,
+            options,
+            order,
+            lane_slots,
+            traffic,
+            steps,
+            wave,
+            whole,
+            analysis,
+            analysing,
+            sizes,
+        })
     }
 
     fn analysis(&self, meter: &Meter) -> Result<&Analysis, Stopped> {
@@ -309,9 +324,12 @@ impl Kernel {
 
     fn analyse(&self, meter: &Meter) -> Result<Analysis, Stopped> {
         let RegionOptions { keep_registers, exact_steps, .. } = self.options;
-        let mut func = self.lane_slots.map(|slots| {
+        let mut func = self.options.count.then(|| {
             let mut counts = self.func.clone();
-            lane_counts::expand(&mut counts, slots);
+            if let Some(slots) = self.lane_slots {
+                lane_counts::expand(&mut counts, slots);
+            }
+            traffic::expand(&mut counts, &self.traffic);
             counts
         });
         let mut live = SlotLiveness::compute(func.as_ref().unwrap_or(&self.func), keep_registers, meter)?;
@@ -375,6 +393,11 @@ impl Kernel {
     /// ([`lane_counts`]).
     pub fn lane_slots(&self) -> Option<[Slot; 2]> {
         self.lane_slots
+    }
+
+    /// The slots with the bytes that lanes have loaded and stored, if regions count them ([`traffic`]).
+    pub fn traffic(&self) -> &[Counter] {
+        &self.traffic
     }
 
     /// The slot of [`STEPS_SLOT`], if regions count their warp's steps.

@@ -14,6 +14,7 @@ use warpjit_ir_core::function::{BarrierSpec, Function, Imm, Terminator};
 use warpjit_ir_core::lane_counts::{LANES_SLOT, MASKED_SLOT};
 use warpjit_ir_core::meter::{Meter, Stopped};
 use warpjit_ir_core::opcodes::Opcode;
+use warpjit_ir_core::traffic;
 
 /// A set of slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +115,7 @@ fn pinned(func: &Function) -> SlotSet {
     let mut pinned = SlotSet::empty(func.slots.len());
     for (n, slot) in func.slots.iter().enumerate() {
         // The counting slots are read at every exit of a region.
-        if slot.name == LANES_SLOT || slot.name == MASKED_SLOT {
+        if slot.name == LANES_SLOT || slot.name == MASKED_SLOT || traffic::is_counter(&slot.name) {
             pinned.insert(Slot::new(n));
         }
     }

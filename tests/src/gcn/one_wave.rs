@@ -1,7 +1,7 @@
 //! Runs one wave of GFX9 code in every way, and compares the memory that it leaves.
 
 use warpjit_frontend::gcn::{Generation, assemble};
-use warpjit_runtime::{Access, Config, Engine, HostLevel, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_runtime::{Access, Config, Engine, HostLevel, Isa, Launch, Program, ProgramOptions, Stats, Tier};
 
 const DATA: u64 = 0x10_0000;
 const WORDS: usize = 256;
@@ -48,6 +48,15 @@ fn launch() -> Launch {
 
 /// The instructions of all lanes that were counted, interpreted and compiled for each host.
 pub fn counts(text: &str) -> Vec<u64> {
+    all_stats(text).iter().map(|stats| stats.thread_instructions).collect()
+}
+
+/// The bytes that were loaded from global memory, and those that were stored there, in the same ways.
+pub fn bytes(text: &str) -> Vec<(u64, u64)> {
+    all_stats(text).iter().map(|stats| stats.traffic["global"]).collect()
+}
+
+fn all_stats(text: &str) -> Vec<Stats> {
     let (program, launch) = (program(text), launch());
     let base = |tier| Config::default().tier(tier).threads(1).count(true);
     let hosts = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41];
@@ -58,7 +67,7 @@ pub fn counts(text: &str) -> Vec<u64> {
         memory.map(Some(DATA), 4 * WORDS as u64, Access::ReadWrite).expect("mapped");
         let report = engine.run(&program, &memory, &launch).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(report.fault.is_none(), "{:?}", report.fault);
-        report.stats.thread_instructions
+        report.stats
     })
     .collect()
 }

@@ -24,6 +24,7 @@ pub struct Dispatches {
     instructions: u64,
     lanes: u64,
     lane_slots: u64,
+    /// Bytes loaded from memory, and stored.
     traffic: (u64, u64),
     /// Size of the last one's workgroups.
     block: [u32; 3],
@@ -45,10 +46,9 @@ impl Dispatches {
         self.lanes += stats.thread_instructions;
         self.lane_slots += stats.lane_slots;
         self.block = block;
-        for (loaded, stored) in stats.traffic.values() {
-            self.traffic.0 += loaded;
-            self.traffic.1 += stored;
-        }
+        // Of LDS, a kernel's own, nothing is told.
+        let (loaded, stored) = stats.traffic.get("global").copied().unwrap_or_default();
+        self.traffic = (self.traffic.0 + loaded, self.traffic.1 + stored);
     }
 }
 
@@ -108,20 +108,22 @@ impl Listed {
             return String::new();
         }
         let mut out = String::from(
-            "dispatches     time ms   share   compile ms  lanes  instructions      groups       block  kernel\n",
+            "dispatches     time ms   share   compile ms  lanes  instructions  bytes loaded  bytes stored      groups       block  kernel\n",
         );
         for (name, kernel) in &self.kernels {
             let share = kernel.run.as_secs_f64() / self.sum.run.as_secs_f64().max(1e-9);
             let [x, y, z] = kernel.block;
             let _ = writeln!(
                 out,
-                "{:>10}  {:>10.3}  {:>5.1}%  {:>11.3}  {:>4.0}%  {:>12}  {:>10}  {:>10}  {name}",
+                "{:>10}  {:>10.3}  {:>5.1}%  {:>11.3}  {:>4.0}%  {:>12}  {:>12}  {:>12}  {:>10}  {:>10}  {name}",
                 kernel.count,
                 milliseconds(kernel.run),
                 100.0 * share,
                 milliseconds(kernel.compile),
                 100.0 * kernel.lanes_active(),
                 kernel.instructions,
+                kernel.traffic.0,
+                kernel.traffic.1,
                 kernel.groups,
                 format!("{x}x{y}x{z}"),
             );

@@ -22,6 +22,8 @@ pub const RECORD_KERNEL: &str = "WARPJIT_EXEC_RECORD_KERNEL";
 pub const CACHE: &str = "WARPJIT_EXEC_CACHE";
 /// Bytes of the card's memory, in MiB. Unset: half of the machine's.
 pub const MEMORY: &str = "WARPJIT_EXEC_MEMORY_MIB";
+/// `1`: nothing is said on standard error but what was asked for. For tests with bad input.
+pub const QUIET: &str = "WARPJIT_EXEC_QUIET";
 /// Process number of the program that `warpjit exec` became: its statistics have the name that [`STATS`] gives, those of other processes
 /// have their number in the name.
 pub const PROGRAM: &str = "WARPJIT_EXEC_PROGRAM";
@@ -120,7 +122,7 @@ impl Settings {
                 Some(folder) => Some(CacheConfig::new(folder)),
             },
             memory: number(MEMORY)?.map_or_else(machine_memory, |mib| mib.clamp(64, 1 << 20) << 20),
-            quiet: false,
+            quiet: given(QUIET).is_some_and(|value| value != "0"),
         })
     }
 }

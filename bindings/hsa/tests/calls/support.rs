@@ -51,6 +51,7 @@ pub fn start() {
             "WARPJIT_EXEC_CACHE" => Some(String::new()),
             "WARPJIT_EXEC_THREADS" => Some("2".to_owned()),
             "WARPJIT_EXEC_RECORD" => RECORD.get().cloned(),
+            "WARPJIT_EXEC_STATS" => std::env::var(name).ok(),
             "WARPJIT_EXEC_MEMORY_MIB" => Some("256".to_owned()),
             _ => None,
         };

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpjit_backend::LINE_BYTES;
-use warpjit_ir::interp::{self, Code};
+use warpjit_ir::interp::{self, Code, Warp};
 use warpjit_ir::meter::Usage;
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Function, Slot, Terminator};
+use warpjit_ir::{Function, Scalar, Slot, Terminator};
 
 use super::compiler_threads::Background;
 use super::initial_state::InitialState;
@@ -120,6 +120,14 @@ impl Tiers {
         let (translates, rebases) = (variant.translates(), variant.rebase);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
+    }
+
+    /// What a warp has summed up in a uniform slot since this was called last.
+    pub(in crate::exec) fn take_uniform(&self, slot: Slot, warp: &mut Warp) -> u64 {
+        let offset = self.slot_offset(slot);
+        let sum = warp.frame.read(offset, Scalar::I32, 0);
+        warp.frame.write(offset, Scalar::I32, 0, 0);
+        sum
     }
 
     /// Whether code is compiled while the interpreter runs, so that launches do not wait for it.

@@ -4,8 +4,9 @@ use super::*;
 use crate::chip::Chip;
 use crate::memory::Buffers;
 use crate::pm4::header;
-use crate::settings::Settings;
+use crate::settings::{Settings, StatsTo};
 use warpjit_frontend::Stage;
+use warpjit_runtime::Tier;
 
 /// Where the tests have memory, and how much.
 const MEMORY: u64 = 0x20_0000;
@@ -25,7 +26,11 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub fn new(chip: &str, graphics: bool) -> Fixture {
-        let settings = Settings { chip: Chip::find(chip).unwrap(), threads: 1, ..Settings::default() };
+        Fixture::with(chip, graphics, Settings::default())
+    }
+
+    fn with(chip: &str, graphics: bool, settings: Settings) -> Fixture {
+        let settings = Settings { chip: Chip::find(chip).unwrap(), threads: 1, ..settings };
         let space = Arc::new(AddressSpace::new(settings.chip.generation >= 9).unwrap());
         let buffers = Buffers::new(BYTES).unwrap();
         let handle = buffers.create(BYTES, 0, 4, 0).unwrap();
@@ -280,6 +285,30 @@ fn dispatches() {
         }
         card.run();
         assert_eq!(card.get(DATA + 4 * 191), 63);
+    }
+}
+
+/// Statistics tell what a kernel has stored: a word for each thread, whether the interpreter or compiled code has run it.
+#[test]
+fn statistics_have_bytes() {
+    for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
+        let file = std::env::temp_dir().join(format!("warpjit-bytes-{}-{tier:?}.json", std::process::id()));
+        let settings = Settings { tier, stats: Some(StatsTo::File(file.clone())), ..Settings::default() };
+        let mut card = Fixture::with("polaris10", true, settings);
+        program(&mut card, "polaris10", NUMBERS);
+        for _ in 0..3 {
+            card.packet(op::DISPATCH_DIRECT, &[100, 1, 1, 1 | 1 << 2]);
+        }
+        card.run();
+        card.processor.card.reporter.submission("", 1, 1);
+        card.processor.card.reporter.finish();
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let kernel = &json["kernels"][0];
+        let numbers =
+            ["dispatches", "bytes_loaded", "bytes_stored"].map(|field| kernel[field].as_u64().unwrap());
+        assert_eq!(numbers, [3, 0, 3 * 100 * 64 * 4], "{tier:?}: {text}");
     }
 }
 

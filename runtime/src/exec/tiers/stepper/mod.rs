@@ -3,6 +3,7 @@
 //! calls that wait in `midway`, and what leads from one region to the next in `stride`.
 
 mod convergent;
+mod counting;
 mod midway;
 mod rows;
 mod stride;
@@ -33,6 +34,8 @@ pub use stride::Until;
 /// Warp instructions that a region may execute before it returns to the driver, if it counts them and the launch may be
 /// paused.
 const PAUSE_STEPS: u64 = 1 << 20;
+/// The same if what it loads and stores is counted: a lane's sum must fit in 32 bits, and an instruction moves 64 bytes at most.
+const COUNTED_STEPS: u64 = 1 << 25;
 /// How often code may fail to fit all warps of a block before a thread stops trying to run warps together.
 const MOST_CREDIT: i32 = 64;
 /// A thread's record of the region that starts at a block.
@@ -222,7 +225,11 @@ impl<'a> Stepper<'a> {
             context,
             entries,
             rights: Rights { plan, memory },
-            most_given: if plan.may_pause { PAUSE_STEPS } else { i32::MAX as u64 },
+            most_given: match (plan.may_pause, watch.count) {
+                (true, _) => PAUSE_STEPS,
+                (false, true) => COUNTED_STEPS,
+                (false, false) => i32::MAX as u64,
+            },
             steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
             counts: watch.count,
@@ -474,31 +481,6 @@ impl<'a> Stepper<'a> {
             hint.version = Some(entry.versions[found].number());
         }
         Some(found)
-    }
-
-    /// Adds the instructions of a region to the warp's count: `steps` if the region counted them, else those of its
-    /// first block plus, if no exact count is needed, its back edges.
-    fn count(&self, at: Block, steps: Option<u64>, warp: &mut Warp) {
-        let executed = steps.or(self.chain_ran);
-        let executed = executed.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at)));
-        warp.count(executed);
-        if !self.counts {
-            if steps.is_none() {
-                // This limits the slices of warps and blocks.
-                warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
-            }
-            return;
-        }
-        let Some([lanes, masked]) = self.tiers.kernel.lane_slots() else { return warp.count_lanes(executed) };
-        let count = self.tiers.kernel.func.lanes as usize;
-        let start = self.tiers.slot_offset(lanes) as usize / 4;
-        let sums = &mut warp.frame.words_mut()[start..start + count];
-        warp.lane_insts = sums.iter().fold(warp.lane_insts, |all, &sum| all.wrapping_add(sum.into()));
-        sums.fill(0);
-        let masked = self.tiers.slot_offset(masked);
-        let instructions = warp.frame.read(masked, Scalar::I32, 0);
-        warp.lane_slots = warp.lane_slots.wrapping_add(instructions * count as u64);
-        warp.frame.write(masked, Scalar::I32, 0, 0);
     }
 
     /// Guest address of the terminator that was executed last.
