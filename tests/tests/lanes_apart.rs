@@ -4,6 +4,7 @@
 
 use warpjit_runtime::{Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run};
+use warpjit_tests::gcn::one_wave;
 
 const BLOCK: u32 = 64;
 
@@ -173,5 +174,31 @@ fn words_of_shared_memory() {
                 );
             }
         }
+    }
+}
+
+/// Sixteen bytes a lane, at an offset that passes a minimum, so that only a test at run time tells how lanes lie: the last half of the wave
+/// has one place. Aligned as the access is, and by four only.
+#[test]
+fn four_words_at_a_time_at_a_tested_offset() {
+    for (more, last) in [(0, 0x1f0), (4, 0x1e0)] {
+        let text = format!(
+            "v_lshlrev_b32 v4, 4, v0
+            s_movk_i32 s8, 0x{last:x}
+            v_min_i32 v4, s8, v4
+            global_load_dwordx4 v[8:11], v4, s[0:1] offset:{more}
+            s_waitcnt vmcnt(0)
+            v_add_u32 v8, 1, v8
+            v_add_u32 v9, 2, v9
+            v_add_u32 v10, 3, v10
+            v_add_u32 v11, 4, v11
+            global_store_dwordx4 v4, v[8:11], s[0:1] offset:{}",
+            512 + more
+        );
+        let (first, count) = (more / 4, last / 4 + 4);
+        one_wave::check(&text, |n| match n.checked_sub(128 + first) {
+            Some(word) if word < count => 1000 + first + word + 1 + word % 4,
+            _ => 1000 + n,
+        });
     }
 }

@@ -15,6 +15,7 @@
 //! | `copies` | copies that wait for signals |
 //! | `image` | descriptors of images and samplers, copies of them |
 //! | `report`, `record` | lines on standard error, statistics; recorded dispatches |
+//! | [`trial`] | code objects and packets of all kinds, for the fuzz targets |
 //! | `exports` | the functions that programs call |
 //!
 //! `unsafe` code is in `exports`, which gets pointers from C, in `host`, which follows those of copies, and in `cells`, words that several
@@ -46,3 +47,4 @@ mod scratch;
 pub mod signal;
 pub mod status;
 pub mod system;
+pub mod trial;

@@ -11,6 +11,7 @@ use crate::signal::{self, Condition, Signal};
 use crate::status::{Result, Status};
 use crate::system::System;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -76,6 +77,8 @@ pub(crate) struct Queue {
     ending: AtomicBool,
     /// Whether it processes no packets any more.
     inactive: AtomicBool,
+    /// Whether its thread has panicked while it processed a packet.
+    panicked: AtomicBool,
     cancel: CancelToken,
     pub(crate) scratch: Mutex<Scratch>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -176,6 +179,7 @@ impl Queues {
             on_error,
             ending: AtomicBool::new(false),
             inactive: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
             cancel: CancelToken::new(),
             scratch: Mutex::default(),
             thread: Mutex::default(),
@@ -272,7 +276,14 @@ impl Queue {
             if self.is_ending() {
                 return;
             }
-            match self.process(system, &mut dispatcher, at) {
+            let processed =
+                std::panic::catch_unwind(AssertUnwindSafe(|| self.process(system, &mut dispatcher, at)));
+            let processed = processed.unwrap_or_else(|_| {
+                // What the panic has said is on standard error. The program learns that the queue cannot go on.
+                self.panicked.store(true, Ordering::Release);
+                Err(Failure::new(Status::ERROR, "a packet could not be processed: internal error".into()))
+            });
+            match processed {
                 Ok(()) => {
                     header.store(packet::INVALID, Ordering::Relaxed);
                     index += 1;
@@ -402,6 +413,31 @@ impl Queue {
             }
         }
         Ok(())
+    }
+
+    /// Writes a packet into a place of the ring, its type last.
+    pub(crate) fn put(&self, place: usize, packet: &[u8; PACKET_BYTES]) {
+        let at = place * PACKET_BYTES;
+        for (number, word) in packet.as_chunks::<4>().0.iter().enumerate().skip(1) {
+            self.ring.u32(at + 4 * number).store(u32::from_le_bytes(*word), Ordering::Relaxed);
+        }
+        self.ring.u16(at + 2).store(u16::from_le_bytes([packet[2], packet[3]]), Ordering::Relaxed);
+        self.ring.u16(at).store(u16::from_le_bytes([packet[0], packet[1]]), Ordering::Release);
+    }
+
+    /// Rings the doorbell.
+    pub(crate) fn ring_bell(&self, index: i64) {
+        self.doorbell.store(index, Ordering::Release);
+    }
+
+    /// How many packets are complete.
+    pub(crate) fn read_index(&self) -> u64 {
+        self.cells.u64(field::READ_INDEX).load(Ordering::Acquire)
+    }
+
+    /// Whether its thread has panicked while it processed a packet.
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
     }
 
     /// Says in the queue what scratch its kernels have.

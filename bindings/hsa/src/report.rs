@@ -18,6 +18,7 @@ pub(crate) struct Reporter {
     said: Mutex<HashSet<String>>,
     kernels: Kernels,
     began: Instant,
+    quiet: bool,
 }
 
 impl Reporter {
@@ -30,11 +31,15 @@ impl Reporter {
             said: Mutex::default(),
             kernels: Kernels::default(),
             began: Instant::now(),
+            quiet: settings.quiet,
         }
     }
 
     /// Writes a line to standard error. Where that cannot be written, nobody can be told.
     pub fn say(&self, what: &str) {
+        if self.quiet {
+            return;
+        }
         let line = format!("warpjit: {}: {what}\n", self.name);
         let _ = std::io::stderr().write_all(line.as_bytes());
     }

@@ -26,13 +26,13 @@ const BUDGET: Budget = Budget { time: Duration::from_secs(20), bytes: 512 << 20 
 const MOST_BYTES: usize = 200_000;
 
 /// A container, and what its code is for.
-struct Sample {
-    isa: Isa,
-    bytes: Vec<u8>,
+pub(super) struct Sample {
+    pub isa: Isa,
+    pub bytes: Vec<u8>,
 }
 
 /// All containers of the corpus, and those that the tests of sizes make.
-static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
+pub(super) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let mut samples = Vec::new();
     for cases in [corpus::tesla(), corpus::fermi(), corpus::gcn()] {
         // Without a corpus there is less to change.

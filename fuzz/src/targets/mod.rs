@@ -8,10 +8,12 @@
 //! | mutated containers | [`containers`] |
 //! | mutated launch files | [`launch_files`] |
 //! | ioctls and command buffers of the pretended card | [`card`] |
+//! | code objects and packets of HSA's library | [`hsa`] |
 
 pub mod card;
 pub mod containers;
 pub mod edges;
+pub mod hsa;
 pub mod launch_files;
 pub mod mutate;
 pub mod structured;
@@ -128,6 +130,18 @@ pub const ALL: &[Target] = &[
         about: "command buffers of that card: registers, draws, dispatches, copies",
         share: 2,
         act: Act::Hold(card::packets),
+    },
+    Target {
+        name: "hsa-objects",
+        about: "code objects with changes, for HSA's loader, and dispatches of their kernels",
+        share: 2,
+        act: Act::Hold(hsa::objects),
+    },
+    Target {
+        name: "hsa-packets",
+        about: "packets of HSA's queues: dispatches, barriers, signals, wild fields",
+        share: 2,
+        act: Act::Hold(hsa::packets),
     },
 ];
 
