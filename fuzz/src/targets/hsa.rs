@@ -110,7 +110,7 @@ fn load(bench: &Bench, objects: &[&[u8]], context: &mut Context) -> Result<Optio
             Ok(Some(loaded))
         }
         Err(status) => {
-            context.coverage.count("objects", &format!("{status:?}"));
+            context.coverage.count("objects", format!("{status:?}"));
             Ok(None)
         }
     }
@@ -206,7 +206,7 @@ fn dispatch(bench: &Bench, kernel: u64, random: &mut SplitMix) -> [u8; PACKET_BY
     let grid = random.pick(&[1_u64, 63, 64, 65, 200, 1000]);
     let (rows, layers) = (1 + random.below(2), 1 + random.below(2));
     filled(
-        2 | random.below(2) as u32 * 0x100 | dimensions << 16,
+        2 | (random.below(2) as u32) << 8 | dimensions << 16,
         &[
             (4, group, 2),
             (6, random.below(9).min(1), 2),
