@@ -6,6 +6,7 @@ use std::mem::offset_of;
 
 use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
+use crate::permits::{Permits, Window};
 use crate::translate::ScalarAnswers;
 
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
@@ -285,6 +286,12 @@ pub struct Context {
     pub new_run: u32,
     /// What the runtime has answered to the scalar loads of the region that runs.
     pub scalar_answers: ScalarAnswers,
+    /// The windows of code with permits ([`warpjit_ir::passes::permit`]); null for other code. [`Context::begin_permits`] sets them.
+    pub windows: *const Window,
+    /// One more than the number of the window that is opened around the access that the runtime is asked for; 0: none is.
+    pub permit_site: u32,
+    /// What code with permits may access.
+    pub permits: Permits,
 }
 
 /// A warp of grid-row code; every block of the row reuses it.
@@ -474,4 +481,6 @@ offsets! {
     CHAIN_LEFT = chain_left;
     SHARED_FIRST = shared_first;
     NEW_RUN = new_run;
+    WINDOWS = windows;
+    PERMIT_SITE = permit_site;
 }

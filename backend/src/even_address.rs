@@ -70,7 +70,7 @@ pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
 /// access behind it.
 fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool, fused: bool) -> Option<()> {
     let Imm::Mem(mem) = data.imm else { return None };
-    if !(matches!(data.op, Opcode::Load | Opcode::Store) || fused)
+    if !(matches!(data.op, Opcode::Load | Opcode::Store) || data.op.is_permit() || fused)
         || !matches!(mem.space, Space::Global(_))
         || mem.bytes < 4
     {
@@ -164,8 +164,13 @@ pub(crate) fn access_word(
     forms: &Forms,
     f: &Function,
 ) -> Option<(Value, u32, u8)> {
-    let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
-    if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 || step_of(f, forms, data.args[0]).is_some() {
+    let Imm::Mem(mem) = data.imm else { return None };
+    let accesses = matches!(data.op, Opcode::Load | Opcode::Store) || data.op.is_permit();
+    if !accesses
+        || !matches!(mem.space, Space::Global(_))
+        || mem.bytes < 4
+        || step_of(f, forms, data.args[0]).is_some()
+    {
         return None;
     }
     let AddressWord { word, by, .. } = word_of(f, forms, data.args[0])?;

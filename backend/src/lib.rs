@@ -45,6 +45,7 @@ mod lower;
 mod new_context;
 mod operands;
 mod options;
+mod permits;
 mod phase_exits;
 mod shape;
 #[cfg_attr(not(feature = "jit"), path = "no_target.rs")]
@@ -72,6 +73,7 @@ pub use generator::{Generator, VECTOR_LANES};
 pub use helpers::in_host_floats;
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Link, LinkExit, Options, Passage, Phase, RowField, RowSlot, Successor};
+pub use permits::{Permits, Permitter, Windows};
 pub use shape::{Shape, SlotShape};
 pub use target::Target;
 pub use translate::{LaneTranslation, ScalarAnswers, Translator};

@@ -84,6 +84,9 @@ impl Context {
             rebase: 0,
             new_run: 0,
             scalar_answers: crate::translate::ScalarAnswers::default(),
+            windows: std::ptr::null(),
+            permit_site: 0,
+            permits: crate::permits::Permits::default(),
         }
     }
 }

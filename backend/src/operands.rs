@@ -43,12 +43,23 @@ impl MemoryOperands {
         if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
             return Err(malformed(data));
         }
-        let takes_value =
-            matches!(data.op, Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore | Opcode::TranslateStore);
+        let takes_value = matches!(
+            data.op,
+            Opcode::Store
+                | Opcode::DenyLoad
+                | Opcode::DenyStore
+                | Opcode::TranslateStore
+                | Opcode::PermitStore
+        );
         let value = if takes_value { Some(arg(data, 1)?) } else { None };
         let guard = data.args.get(1 + usize::from(value.is_some())).copied();
         Ok(MemoryOperands { mem, address: arg(data, 0)?, value, guard })
     }
+}
+
+/// Whether an operation is a load, or asks for one.
+pub(crate) fn is_load(op: Opcode) -> bool {
+    matches!(op, Opcode::Load | Opcode::DenyLoad | Opcode::TranslateLoad | Opcode::PermitLoad)
 }
 
 /// Whether an access is to shared memory.

@@ -181,6 +181,9 @@ pub struct Options {
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with
     /// `checked_memory`, the translation checks them.
     pub translated: bool,
+    /// The region asks before accesses to global memory ([`warpjit_ir::passes::permit`]), all of which have 64-bit addresses: these are the
+    /// host's. Not with `checked_memory`.
+    pub permits: bool,
     /// Bytes of local memory that each lane has at least ([`crate::Context::local_bytes`]): what constant addresses name below needs no
     /// test.
     pub local_bytes: u32,
@@ -225,6 +228,7 @@ impl Options {
             checked_memory: false,
             open_loads: false,
             translated: false,
+            permits: false,
             local_bytes: 0,
             most_stack_bytes: crate::code::MOST_STACK_BYTES,
             all_enter: false,

@@ -8,7 +8,7 @@ use crate::fork::Section;
 use crate::outcome::{describe, registers, stats};
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
-use crate::variant::Variant;
+use crate::variant::{Needs, Variant};
 use crate::{
     CancelToken, Config, ConfigError, Error, Fault, Launch, LaunchError, Memory, Program, Progress, Report,
     SavedLaunch, Tier,
@@ -263,8 +263,7 @@ impl Engine {
     ) -> Result<Option<Report>, Error> {
         let Task { program, memory, .. } = *task;
         crate::vm::on_enough_stack(|| {
-            let mut checked = self.config.checked_memory || memory.needs_checks();
-            let mut translates = memory.needs_translation();
+            let mut needs = Needs::with(&self.config, memory);
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -276,34 +275,26 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Some(Report::default()));
                 }
-                match self.run_with(task, (checked, translates), run)? {
+                match self.run_with(task, needs, run)? {
                     Ran::Whole(report) => return Ok(Some(*report)),
                     Ran::Waits => return Ok(None),
                     // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
                     // Without the segments it may need less.
-                    Ran::NeedsOtherCode(checks, translation) => {
-                        checked |= checks;
-                        translates |= translation;
-                    }
+                    Ran::NeedsOtherCode(others) => needs = needs.and(others),
                 }
             }
         })
     }
 
-    /// Runs a launch with code that is `checked` or not, and translates addresses or not.
-    fn run_with(
-        &self,
-        task: &Task<'_>,
-        (checked, translates): (bool, bool),
-        stage: Option<StageRun>,
-    ) -> Result<Ran, Error> {
+    /// Runs a launch with code for what a memory needs.
+    fn run_with(&self, task: &Task<'_>, needs: Needs, stage: Option<StageRun>) -> Result<Ran, Error> {
         let Task { program, memory, launch, saved, waits } = *task;
         let cancelled = || Ran::Whole(Box::new(Report { cancelled: true, ..Report::default() }));
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
-        let mut variant = Variant::new(&self.config, launch, translates);
-        variant.settle_memory(memory, checked);
+        let mut variant = Variant::new(&self.config, launch, needs.translation);
+        variant.settle_memory(memory, needs);
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.
@@ -354,11 +345,11 @@ impl Engine {
         }
         // Memory becomes coarse only while nobody uses it.
         let used = memory.use_it();
-        let (needs_checks, needs_translation) = (memory.needs_checks(), memory.needs_translation());
-        if needs_checks && !checked || needs_translation && !translates {
+        let others = Needs::of(memory);
+        if !needs.covers(others) {
             drop(used);
             plan.segments.unmap(memory);
-            return Ok(Ran::NeedsOtherCode(needs_checks, needs_translation));
+            return Ok(Ran::NeedsOtherCode(others));
         }
         let section = Section::enter();
         let before = tiers.compile_times();
@@ -474,7 +465,7 @@ enum Ran {
     /// It has not: another launch has the addresses of its segments.
     Waits,
     /// It has not: this memory needs other code, which checks pages, or translates addresses.
-    NeedsOtherCode(bool, bool),
+    NeedsOtherCode(Needs),
 }
 
 /// What the parts of a launch that have run did, put together.

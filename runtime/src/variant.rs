@@ -36,12 +36,58 @@ pub(crate) struct Variant {
     /// Whether code finds memory in the range that a space of the host's own addresses hands out: it subtracts where that begins from each
     /// address. With `translate` it asks the runtime for addresses elsewhere.
     pub rebase: bool,
+    /// Whether code asks before accesses to global memory: in such a space, if there is much memory elsewhere.
+    pub permits: bool,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
     pub perf: bool,
     /// Whether code is kept as text.
     pub listings: bool,
+}
+
+/// What a memory needs of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// It checks pages.
+    pub checks: bool,
+    /// It translates addresses.
+    pub translation: bool,
+    /// It asks before accesses. What checks pages need not.
+    pub permits: bool,
+}
+
+impl Needs {
+    /// Of a memory as it is now.
+    pub fn of(memory: &Memory) -> Needs {
+        Needs {
+            checks: memory.needs_checks(),
+            translation: memory.needs_translation(),
+            permits: memory.needs_permits(),
+        }
+    }
+
+    /// The same for code that checks pages anyway if a configuration says so.
+    pub fn with(config: &Config, memory: &Memory) -> Needs {
+        let needs = Needs::of(memory);
+        Needs { checks: needs.checks || config.checked_memory, ..needs }
+    }
+
+    /// Whether code for this is good for a memory that has other needs.
+    pub fn covers(self, other: Needs) -> bool {
+        (self.checks || !other.checks)
+            && (self.translation || !other.translation)
+            && (self.permits || self.checks || !other.permits)
+    }
+
+    /// What both need.
+    pub fn and(self, other: Needs) -> Needs {
+        Needs {
+            checks: self.checks || other.checks,
+            translation: self.translation || other.translation,
+            permits: self.permits || other.permits,
+        }
+    }
 }
 
 /// See [`Config::hot_after`].
@@ -72,6 +118,7 @@ impl Variant {
             translate,
             ignored_bits: 0,
             rebase: false,
+            permits: false,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,
@@ -95,19 +142,23 @@ impl Variant {
         }
     }
 
-    /// Settles how code accesses a memory; `checked`: it must check pages.
-    pub(crate) fn settle_memory(&mut self, memory: &Memory, checked: bool) {
+    /// Settles how code accesses a memory.
+    pub(crate) fn settle_memory(&mut self, memory: &Memory, needs: Needs) {
+        let checked = needs.checks;
         self.ignored_bits = memory.ignored_bits();
         let is_identity = memory.is_identity();
-        self.rebase = is_identity && !checked && self.windows.is_none();
+        let is_fast = is_identity && !checked && self.windows.is_none();
+        self.permits = is_fast && needs.permits;
+        self.rebase = is_fast && !self.permits;
         // All of the process is at its addresses.
-        self.checked_memory = checked || is_identity && !self.rebase;
-        self.translate |= is_identity && !self.rebase;
+        self.checked_memory = checked || is_identity && !is_fast;
+        self.translate |= is_identity && !is_fast;
+        self.translate &= !self.permits;
     }
 
     /// Whether the addresses of loads and stores are translated.
     pub(crate) fn translates(&self) -> bool {
-        self.translate
+        self.translate || self.permits
     }
 
     /// Whether devices may answer accesses to global memory: the code is for a careful space.

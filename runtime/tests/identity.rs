@@ -3,95 +3,11 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared")]
 
-use warpjit_frontend::gcn::{Generation, assemble};
+mod identity_space;
+
+use identity_space::{KINDS, PAGE, Space, add_much_elsewhere, chosen, engines};
 use warpjit_frontend::tesla;
-use warpjit_runtime::{
-    Access, Arg, Config, Engine, FaultKind, HostLevel, Isa, Launch, Memory, MemoryOptions, PAGE_BYTES,
-    Program, ProgramOptions, Tier,
-};
-
-const PAGE: u64 = PAGE_BYTES;
-
-fn engines() -> Vec<Engine> {
-    let of = |tier, host, chunk_groups| {
-        Config::default().tier(tier).host(host).chunk_groups(chunk_groups).threads(1).hot_after(Some(1))
-    };
-    let mut configs =
-        vec![of(Tier::Interp, HostLevel::Native, None), of(Tier::Auto, HostLevel::Native, None)];
-    for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
-        for chunk_groups in [None, Some(0), Some(1), Some(4)] {
-            configs.push(of(Tier::Jit, host, chunk_groups));
-        }
-    }
-    configs.push(of(Tier::Jit, HostLevel::Native, None).checked_memory(true));
-    configs.push(of(Tier::Jit, HostLevel::Native, None).lockstep(true));
-    configs.into_iter().map(|config| Engine::new(config).unwrap()).collect()
-}
-
-/// A space with a program in it. The program has two addresses in `s[0:1]` and `s[2:3]`, the first plus four times the thread's number in
-/// the grid in `v[2:3]`, the second in the same way in `v[4:5]`, and that number in v1.
-struct Space {
-    memory: Memory,
-    program: Program,
-}
-
-impl Space {
-    fn new(text: &str) -> Space {
-        Space::with(text, &MemoryOptions::new().identity())
-    }
-
-    fn with(text: &str, options: &MemoryOptions) -> Space {
-        let source = format!(
-            "s_lshl_b32 s4, s4, 6
-            v_add_u32 v1, vcc, s4, v0
-            v_lshlrev_b32 v6, 2, v1
-            v_add_u32 v2, vcc, s0, v6
-            v_mov_b32 v3, s1
-            v_addc_u32 v3, vcc, 0, v3, vcc
-            v_add_u32 v4, vcc, s2, v6
-            v_mov_b32 v5, s3
-            v_addc_u32 v5, vcc, 0, v5, vcc
-            {text}
-            s_endpgm"
-        );
-        let code =
-            assemble(&source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-        let memory = Memory::with(options).unwrap();
-        let at = memory.map(None, PAGE, Access::ReadOnly).unwrap();
-        memory.write(at, &code).unwrap();
-        let options = ProgramOptions::new(Isa::Gcn)
-            .raw(true)
-            .chip(Some(Generation::Gfx8.into()))
-            .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
-            .rsrc2(Some(4 << 1 | 1 << 7));
-        let program = Program::load_at(&memory, at, &options).unwrap();
-        Space { memory, program }
-    }
-
-    fn launch(blocks: u32, one: u64, two: u64) -> Launch {
-        let user_data = [one, two].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect();
-        Launch::default().grid([blocks, 1, 1]).block([64, 1, 1]).user_data(user_data)
-    }
-
-    /// Runs it, and gives the fault: address, lane, and whether it was a store.
-    fn run(&self, engine: &Engine, blocks: u32, one: u64, two: u64) -> Option<(u64, u32, bool)> {
-        let report = engine.run(&self.program, &self.memory, &Self::launch(blocks, one, two)).unwrap();
-        report.fault.map(|fault| {
-            assert_eq!(fault.kind, FaultKind::Memory);
-            (fault.address.unwrap(), fault.lane, fault.store)
-        })
-    }
-
-    fn words(&self, at: u64, count: usize) -> Vec<u32> {
-        let mut bytes = vec![0; 4 * count];
-        self.memory.read(at, &mut bytes).unwrap();
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
-    }
-
-    fn fill(&self, at: u64, words: impl Iterator<Item = u32>) {
-        self.memory.write(at, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
-    }
-}
+use warpjit_runtime::{Access, Arg, FaultKind, Isa, Launch, Memory, MemoryOptions, Program, ProgramOptions};
 
 const COPY: &str = "flat_load_dword v7, v[2:3]
     s_waitcnt vmcnt(0) lgkmcnt(0)
@@ -118,26 +34,16 @@ fn what_is_handed_out_is_as_in_other_spaces() {
     assert!(!space.memory.is_careful());
 }
 
-/// Kinds of accesses to `v[2:3]` or `s[0:1]`: the code, and whether it stores.
-const KINDS: [(&str, bool); 9] = [
-    ("flat_load_dword v7, v[2:3]", false),
-    ("flat_load_dwordx4 v[8:11], v[2:3]", false),
-    ("flat_load_ubyte v7, v[2:3]", false),
-    ("flat_store_dword v[2:3], v1", true),
-    ("flat_store_short v[2:3], v1", true),
-    ("flat_atomic_add v[2:3], v1", true),
-    ("flat_atomic_cmpswap v7, v[2:3], v[8:9] glc", true),
-    ("s_load_dword s6, s[0:1], 0x0", false),
-    ("s_load_dwordx4 s[8:11], s[0:1], 0x0", false),
-];
-
 #[test]
 fn nothing_else_of_the_process_is_reached() {
     let beside = Box::new([0x5555_5555_u32; 64]);
     let on_stack = [0x5555_5555_u32; 64];
     static STATIC: [u32; 64] = [0x5555_5555; 64];
-    for (text, store) in KINDS {
+    for ((text, store), much) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         let space = Space::new(&format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)"));
+        if much {
+            space.add_much_elsewhere();
+        }
         let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
         let constant = space.memory.map(None, PAGE, Access::ReadOnly).unwrap();
         let gone = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
@@ -182,8 +88,15 @@ fn scattered_lanes_reach_their_own_memory() {
         flat_atomic_add v[2:3], v9";
     let space = Space::new(text);
     let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    let chosen = space.memory.map(Some(chosen()), PAGE, Access::ReadWrite).unwrap();
     let out = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    for engine in engines() {
+    let places = [(own, false), (chosen, false), (chosen, true), (own, true)];
+    for (engine, (own, much)) in
+        places.into_iter().flat_map(|place| engines().into_iter().map(move |e| (e, place)))
+    {
+        if much {
+            space.add_much_elsewhere();
+        }
         space.fill(own, 0..1024);
         assert_eq!(space.run(&engine, 1, own, out), None);
         // 2^9 of the reversed number: bit k of the lane is bit 8 - k.
@@ -227,6 +140,12 @@ fn memory_that_others_have_chosen_is_reached_too() {
 /// A guest with 32-bit addresses reaches nothing, whatever the process has there.
 #[test]
 fn guests_of_32_bits_find_nothing() {
+    for much in [false, true] {
+        guests_of_32_bits_find_nothing_in(much);
+    }
+}
+
+fn guests_of_32_bits_find_nothing_in(much: bool) {
     let source = "
         mov b32 $r1 b32 s[0x10]
         ld b32 $r2 g14[$r1]
@@ -238,6 +157,9 @@ fn guests_of_32_bits_find_nothing() {
     let program = Program::load(&code, &options).unwrap();
     let memory = Memory::with(&MemoryOptions::new().identity()).unwrap();
     let own = memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    if much {
+        add_much_elsewhere(&memory);
+    }
     for engine in engines() {
         for at in [0, 0x40_0000, own as u32 & !3, 0xffff_fff0] {
             let launch = Launch::default().grid([1; 3]).block([32, 1, 1]).args(vec![Arg::u32(at)]);
@@ -287,13 +209,19 @@ fn host(at: u64) -> *mut u8 {
 #[test]
 fn what_was_handed_out_is_tracked_page_by_page() {
     let text = "flat_store_dword v[2:3], v1";
-    for engine in engines() {
+    for (number, engine) in engines().into_iter().chain(engines()).enumerate() {
         let space = Space::new(text);
         let memory = &space.memory;
+        let much = if number >= engines().len() { space.add_much_elsewhere() } else { 0 };
         let own = memory.map(None, 4 * PAGE, Access::ReadWrite).unwrap();
         let shared = memory.map_shared(None, 2 * PAGE, Access::ReadWrite).unwrap();
         let constant = memory.map(None, PAGE, Access::ReadOnly).unwrap();
-        let taken = || memory.take_dirty(0..1 << 47).unwrap();
+        // What was not handed out counts each time.
+        let taken = || {
+            let mut found = memory.take_dirty(0..1 << 47).unwrap();
+            found.retain(|range| range.start != much);
+            found
+        };
         let page = |base: u64, number: u64| base + number * PAGE..base + (number + 1) * PAGE;
         let mut all = [own..own + 4 * PAGE, shared..shared + 2 * PAGE];
         all.sort_by_key(|range| range.start);
@@ -340,7 +268,7 @@ fn what_was_not_handed_out_counts_as_written_and_is_left_alone() {
             .map(|(at, access)| memory.map_host(None, at, PAGE, access).unwrap())
     };
     // Addresses at which the system puts nothing by itself.
-    let (chosen, alias) = (0x2c00_0000_0000, 0x2d00_0000_0000);
+    let [chosen, alias] = [(); 2].map(|()| chosen());
     memory.map(Some(chosen), PAGE, Access::ReadWrite).unwrap();
     memory.map_alias(Some(alias), own + PAGE, PAGE, Access::ReadWrite).unwrap();
     let others = {
@@ -491,7 +419,7 @@ fn ranges_begin_where_they_are_wanted() {
     let space = Space::with(COPY, &options);
     let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
     assert!((start..start + (1 << 32)).contains(&own));
-    let (inside, outside) = (start + (1 << 38), 0x2c00_0000_0000);
+    let (inside, outside) = (start + (1 << 38), chosen());
     assert_eq!(space.memory.map(Some(inside), PAGE, Access::ReadWrite).unwrap(), inside);
     space.fill(own, 0..64);
     for engine in engines() {
@@ -501,14 +429,13 @@ fn ranges_begin_where_they_are_wanted() {
         assert!(!space.memory.is_careful());
         assert_eq!(space.run(&engine, 1, inside, outside), Some((outside, 0, true)));
         for pages in [1, 40, 2] {
-            let is_much = pages > 16;
             space.memory.map(Some(outside), PAGE, Access::ReadWrite).unwrap();
             space.memory.map(Some(outside + 2 * PAGE), pages * PAGE, Access::ReadWrite).unwrap();
-            assert_eq!(space.memory.is_careful(), is_much);
+            assert!(!space.memory.is_careful());
             assert_eq!(space.run(&engine, 1, inside, outside), None);
             assert!(space.words(outside, 64).into_iter().eq(0..64), "{:?}", engine.config());
             space.memory.unmap(outside).unwrap();
-            assert_eq!(space.memory.is_careful(), is_much);
+            assert!(!space.memory.is_careful());
             space.memory.unmap(outside + 2 * PAGE).unwrap();
             assert!(!space.memory.is_careful());
         }
@@ -524,18 +451,21 @@ fn ranges_begin_where_they_are_wanted() {
     }
 }
 
-/// A little memory elsewhere is reached by all kinds of accesses, also where some lanes of a warp are there and some are not; what is not
+/// A little memory elsewhere, and much, is reached by all kinds of accesses, also where some lanes of a warp are there and some are not; what is not
 /// mapped there is a fault.
 #[test]
-fn a_little_memory_elsewhere_is_reached() {
-    for (tag, bits) in [(0, 0), (0x13 << 56, 8)] {
+fn memory_elsewhere_is_reached() {
+    for (much, tag, bits) in [(false, 0, 0), (false, 0x13 << 56, 8), (true, 0, 0), (true, 0x13 << 56, 8)] {
         for (text, store) in KINDS {
             let code = format!("{text}\n s_waitcnt vmcnt(0) & lgkmcnt(0)");
             let options = MemoryOptions::new().identity().ignore_high_bits(bits);
             let space = Space::with(&code, &options);
             let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-            let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
+            let chosen = space.memory.map(Some(chosen()), PAGE, Access::ReadWrite).unwrap();
             let constant = space.memory.map(Some(chosen + PAGE), PAGE, Access::ReadOnly).unwrap();
+            if much {
+                space.add_much_elsewhere();
+            }
             assert!(!space.memory.is_careful());
             let named =
                 |at: u64| if text.contains("atomic") { at } else { ((at << bits) as i64 >> bits) as u64 };
@@ -585,8 +515,11 @@ fn a_little_memory_elsewhere_is_reached() {
                 s_mov_b64 exec, s[10:11]"
             );
             let space = Space::new(&code);
-            let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
-            for engine in engines() {
+            let chosen = space.memory.map(Some(chosen()), PAGE, Access::ReadWrite).unwrap();
+            for (number, engine) in engines().into_iter().chain(engines()).enumerate() {
+                if number == engines().len() {
+                    space.add_much_elsewhere();
+                }
                 let found = space.run(&engine, 1, chosen.wrapping_add(before), chosen);
                 assert_eq!(found, None, "{text}: {:?}", engine.config());
             }
@@ -605,8 +538,11 @@ fn a_little_memory_elsewhere_is_reached() {
         flat_atomic_add v[2:3], v9";
     let space = Space::new(text);
     let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let chosen = space.memory.map(Some(0x2d00_0000_0000), PAGE, Access::ReadWrite).unwrap();
-    for engine in engines() {
+    let chosen = space.memory.map(Some(chosen()), PAGE, Access::ReadWrite).unwrap();
+    for (number, engine) in engines().into_iter().chain(engines()).enumerate() {
+        if number == engines().len() {
+            space.add_much_elsewhere();
+        }
         space.fill(own, 0..128);
         space.fill(chosen, 0..128);
         assert_eq!(space.run(&engine, 2, own, chosen), None);

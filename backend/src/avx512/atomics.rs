@@ -163,7 +163,11 @@ impl Lower<'_> {
                 add(self, k);
             }
         }
-        if x.wide_address {
+        if x.wide_address && self.options.permits {
+            for k in self.atomics_outside(&x.addresses, &masks, x.mem.bytes)? {
+                add(self, k);
+            }
+        } else if x.wide_address {
             let high = self.a.load_fixed(true, Mem::at(self.context, at::WINDOW_HIGH));
             let high = self.a.splat(true, high);
             for (&p, &k) in x.addresses.iter().zip(&masks) {
@@ -288,6 +292,10 @@ impl Lower<'_> {
         self.note_lanes(at::LANE_VALUES, x.value)?;
         if let Some(new) = x.new {
             self.note_lanes(at::LANE_OTHERS, new)?;
+        }
+        if self.options.permits {
+            let site = if x.is_of_host() { self.own_site as i32 + 1 } else { 0 };
+            self.a.store_imm32(Mem::at(self.context, at::PERMIT_SITE), site);
         }
         let (access, atomic) = describe(x.mem, x.op, x.wide_address, self.f.lanes);
         self.a.store_imm32(Mem::at(self.context, at::ACCESS), access as i32);

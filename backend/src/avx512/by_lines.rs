@@ -346,16 +346,20 @@ impl Lower<'_> {
             }
         };
         let first = self.made_with(root, &mut |_, _| Some(wide))?.ok_or_else(|| malformed(x.data))?;
-        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
-        let either = match reach {
-            Some(far) => {
-                let last = self.a.add(true, first, far);
-                self.a.g2(true, OR, first, last)
-            }
-            None => first,
-        };
-        let beyond = self.a.g2(true, super::scalar::AND, high, either);
-        let bad = self.a.g2(true, OR, odd, beyond);
+        let mut bad = odd;
+        // What has been permitted is inside.
+        if !self.options.permits {
+            let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+            let either = match reach {
+                Some(far) => {
+                    let last = self.a.add(true, first, far);
+                    self.a.g2(true, OR, first, last)
+                }
+                None => first,
+            };
+            let beyond = self.a.g2(true, super::scalar::AND, high, either);
+            bad = self.a.g2(true, OR, odd, beyond);
+        }
         let base = self.base(space);
         let place = self.a.add(true, base, first);
         let start = LineStart { root, space, first, place, apart, bad };

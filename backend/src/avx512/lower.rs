@@ -139,6 +139,9 @@ pub(super) struct Lower<'a> {
     trees: super::table_trees::Trees,
     /// Accesses that have been written with the one before them.
     pub accessed: HashSet<Inst>,
+    /// The number of the next site that asks for permits, and the window of the one that is written.
+    pub next_site: u32,
+    pub own_site: u32,
     /// Loops of single lanes.
     pub single: super::single::SingleLoops,
     /// Loops that begin with loads at indices.
@@ -320,6 +323,8 @@ impl<'a> Lower<'a> {
             pairs,
             trees,
             accessed: HashSet::new(),
+            next_site: crate::permits::first_site(f),
+            own_site: 0,
             single,
             indexed: HashMap::new(),
             spreads: HashMap::new(),
@@ -510,6 +515,7 @@ impl Lower<'_> {
             Opcode::CallDevice => self.call_device(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             op if op.is_translation() => self.translate(data),
+            op if op.is_permit() => self.permit(inst),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane => {

@@ -6,7 +6,7 @@
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{InstData, MemAccess, Space, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
@@ -19,7 +19,7 @@ use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, at, enc
 use crate::error::Error;
 use crate::even_address::{is_descending, is_even};
 use crate::flow::Flow;
-use crate::operands::{MemoryOperands, arg, malformed, result, wide};
+use crate::operands::{MemoryOperands, arg, is_load, malformed, result, wide};
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -315,7 +315,7 @@ impl Lower<'_> {
     /// Jumps to where a fault of a lane (of the chunk) at an address is recorded.
     pub fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: R, address: R) {
         let target = self.fault_target();
-        let store = !matches!(data.op, Opcode::Load | Opcode::DenyLoad | Opcode::TranslateLoad);
+        let store = !is_load(data.op);
         let pc = self.a.imm(false, u64::from(data.pc));
         let space = self.a.imm(false, u64::from(encode_space(mem.space)));
         let store = self.a.imm(false, u64::from(store));

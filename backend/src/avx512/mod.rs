@@ -63,6 +63,7 @@ mod mads;
 mod masks;
 mod memory;
 mod one_access;
+mod permit;
 mod phases;
 mod places;
 mod rows;

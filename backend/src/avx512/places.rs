@@ -31,10 +31,18 @@ pub(super) struct Start {
     firsts: Vec<R>,
     /// The same for the host.
     places: Vec<R>,
-    /// Not 0 where it is beyond the space, or a word in it wraps within these lanes.
-    bad: R,
+    /// Not 0 where it is beyond the space, or a word in it wraps within these lanes; `None`: it never is.
+    bad: Option<R>,
     /// Bytes from each sixteen to the next, where the first's tells all.
     apart: Option<i32>,
+}
+
+impl Start {
+    /// What is not 0 where something is wrong with it; the first lanes' addresses; bytes from each sixteen to the next, where the first's
+    /// tells all.
+    pub fn parts(&self) -> (Option<R>, Vec<R>, Option<i32>) {
+        (self.bad, self.firsts.clone(), self.apart)
+    }
 }
 
 impl Lower<'_> {
@@ -160,18 +168,33 @@ impl Lower<'_> {
 
     /// Bits of a scalar address that must not be set: beyond the address space, or misaligned.
     pub fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
-        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
-        let bad = self.a.g2(true, super::scalar::AND, high, address);
-        if mem.align <= 1 {
-            return bad;
+        // What has been permitted is inside.
+        let inside = self.options.permits;
+        if mem.align <= 1 && inside {
+            return self.a.imm(true, 0);
+        }
+        let mut beyond = None;
+        if !inside {
+            let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+            let bad = self.a.g2(true, super::scalar::AND, high, address);
+            if mem.align <= 1 {
+                return bad;
+            }
+            beyond = Some(bad);
         }
         let whole = self.a.add_imm(true, address, -i64::from(mem.align_offset));
         let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
-        self.a.g2(true, super::scalar::OR, bad, low)
+        match beyond {
+            Some(bad) => self.a.g2(true, super::scalar::OR, bad, low),
+            None => low,
+        }
     }
 
     /// Faults where the one address of all lanes is none.
     pub fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
+        if x.mem.align <= 1 && self.options.permits {
+            return Ok(());
+        }
         let (cold, go_on) = (self.a.cold_block(), self.a.block());
         if x.mem.align <= 1 {
             let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
@@ -416,7 +439,7 @@ impl Lower<'_> {
     }
 
     /// Where the lanes of an even address start: computed once for all accesses of a block at some offset from it.
-    fn start_of(&mut self, root: Value, space: Space) -> Result<Start, Error> {
+    pub fn start_of(&mut self, root: Value, space: Space) -> Result<Start, Error> {
         if let Some(start) = self.known.starts.iter().find(|s| s.root == root && s.space == space) {
             return Ok(start.clone());
         }
@@ -433,13 +456,19 @@ impl Lower<'_> {
             Ok(span.first)
         })?;
         let base = self.base(space);
-        let all = firsts.iter().copied().reduce(|a, b| self.a.g2(true, super::scalar::OR, a, b));
-        let all = all.ok_or_else(|| Error::Malformed("no addresses".into()))?;
-        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
-        let beyond = self.a.g2(true, super::scalar::AND, high, all);
         let bad = match wraps {
-            Some(wraps) => self.a.g2(true, super::scalar::OR, wraps, beyond),
-            None => beyond,
+            // What has been permitted is inside.
+            wraps if self.options.permits => wraps,
+            wraps => {
+                let all = firsts.iter().copied().reduce(|a, b| self.a.g2(true, super::scalar::OR, a, b));
+                let all = all.ok_or_else(|| Error::Malformed("no addresses".into()))?;
+                let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+                let beyond = self.a.g2(true, super::scalar::AND, high, all);
+                Some(match wraps {
+                    Some(wraps) => self.a.g2(true, super::scalar::OR, wraps, beyond),
+                    None => beyond,
+                })
+            }
         };
         let places = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
         let start = Start { root, space, firsts, places, bad, apart };
@@ -466,21 +495,25 @@ impl Lower<'_> {
             for &first in &start.firsts {
                 let whole = self.a.add_imm(true, first, offset - i64::from(mem.align_offset));
                 let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
-                bad = self.a.g2(true, super::scalar::OR, low, bad);
+                bad = Some(match bad {
+                    Some(bad) => self.a.g2(true, super::scalar::OR, low, bad),
+                    None => low,
+                });
             }
             if start.apart.is_some_and(|apart| apart % i32::from(mem.align) != 0) && self.groups > 1 {
                 // The others are not aligned as the first.
-                bad = self.a.imm(true, 1);
+                bad = Some(self.a.imm(true, 1));
             }
         }
-        let (quick, slow) = (self.a.block(), self.a.cold_block());
-        self.a.test(true, bad, bad);
-        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         let place = |g: usize| match start.apart {
             Some(apart) => Mem::at(start.places[0], offset as i32 + g as i32 * apart),
             None => Mem::at(start.places[g], offset as i32),
         };
         let places: Vec<Mem> = (0..self.groups).map(place).collect();
+        let Some(bad) = bad else { return self.run(x, &places) };
+        let (quick, slow) = (self.a.block(), self.a.cold_block());
+        self.a.test(true, bad, bad);
+        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         self.a.switch_to(quick);
         self.quick_and_slow(x, (&places, true), slow, parts)
     }

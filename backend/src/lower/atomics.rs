@@ -26,6 +26,8 @@ struct Quick<'d> {
     base: V,
     /// Of global memory, with 64-bit addresses: bits that no address in the window has. Of shared memory: its size.
     limit: Option<V>,
+    /// The window that addresses must be inside, in code with permits.
+    site: Option<u32>,
 }
 
 impl Lower<'_, '_> {
@@ -81,6 +83,9 @@ impl Lower<'_, '_> {
             self.each_atomic(quick, bits, all, slow);
             self.e.switch_to(slow);
             loaded_at = Some(all);
+        }
+        if self.options.permits {
+            self.note_site(quick.and_then(|quick| quick.site));
         }
         let (access, atomic) = describe(mem, op, is_wide, self.f.lanes);
         for (word, place) in [(access, at::ACCESS), (atomic, at::ATOMIC)] {
@@ -142,7 +147,9 @@ impl Lower<'_, '_> {
         let guard = data.args.get(data.atomic_operands()).copied();
         let tests_low = AlignmentTest::of(self.f, data, mem, guard)?.is_some();
         let base = self.base(mem.space);
+        let site = if global && self.options.permits { self.site_for(mem.bytes.into()) } else { None };
         let limit = match global {
+            true if self.options.permits => None,
             true if wide_address => Some(self.e.load(I64, self.context, at::WINDOW_HIGH)),
             true => None,
             false => {
@@ -151,7 +158,7 @@ impl Lower<'_, '_> {
             }
         };
         let low = if tests_low { u64::from(mem.align - 1) } else { 0 };
-        Ok(Some(Quick { data, mem, op, wide_address, wanted, low, base, limit }))
+        Ok(Some(Quick { data, mem, op, wide_address, wanted, low, base, limit, site }))
     }
 
     /// The atomic of one lane, by the host: the old value, if it is wanted or there anyway. Goes to `slow` before it where the address is
@@ -163,7 +170,7 @@ impl Lower<'_, '_> {
         slow: (HostBlock, &[V]),
     ) -> Option<V> {
         use AtomicOp::{Add, And, Cas, Exch, Or, Smax, Smin, Umax, Umin};
-        let Quick { data, mem, op, wide_address, low, base, limit, .. } = *quick;
+        let Quick { data, mem, op, wide_address, low, base, limit, site, .. } = *quick;
         let global = matches!(mem.space, Space::Global(_));
         let mut address = if wide_address { address } else { self.e.uextend(I64, address) };
         if !global && !mem.far {
@@ -172,6 +179,10 @@ impl Lower<'_, '_> {
         let mut tests = Vec::new();
         if low != 0 {
             tests.push(self.e.band_imm(address, low));
+        }
+        if let Some(site) = site {
+            let outside = self.is_outside(address, site);
+            tests.push(self.e.uextend(I64, outside));
         }
         match limit {
             Some(high) if global => tests.push(self.e.band(address, high)),

@@ -3,7 +3,7 @@
 //! [`crate::Context::scratch`], never to guest memory.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{InstData, MemAccess, Space, Value};
 
 use super::{Kept, LANES_BYTES, Lower, Parts, arg, malformed, result, wide};
 use crate::affine::Form;
@@ -12,7 +12,7 @@ use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, FAULT_OF_PAGE, at, encode_space};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::operands::MemoryOperands;
+use crate::operands::{MemoryOperands, is_load};
 use crate::trap::TrapLane;
 
 /// The addresses of a chunk's lanes, without the access's offset.
@@ -244,7 +244,7 @@ impl Lower<'_, '_> {
     pub(super) fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
         let target = self.fault_target();
         let e = &mut self.e;
-        let loads = matches!(data.op, Opcode::Load | Opcode::DenyLoad | Opcode::TranslateLoad);
+        let loads = is_load(data.op);
         let store = u64::from(!loads);
         let args = [
             e.imm(I32, u64::from(data.pc)),

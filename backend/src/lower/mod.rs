@@ -16,6 +16,7 @@ mod lanes;
 mod mads;
 mod mask;
 mod memory;
+mod permit;
 mod phases;
 mod preload;
 mod rows;
@@ -190,6 +191,8 @@ pub(crate) struct Lower<'a, 'b> {
     /// Code changes that in between ([`float::Denormals::Turned`]). At both ends of a block the host flushes.
     turns: bool,
     sites: Vec<TrapSite>,
+    /// The number of the next site that asks for permits.
+    next_site: u32,
     /// Whether all code is attributed to guest addresses, for a listing or a profile.
     list: bool,
     /// What code that cannot trap is attributed to.
@@ -347,6 +350,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             env: env.env(),
             turns: env == Denormals::Turned,
             sites,
+            next_site: crate::permits::first_site(f),
             list,
             location: SourceLoc::default(),
             pures,
@@ -712,6 +716,7 @@ impl Lower<'_, '_> {
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             op if op.is_translation() && self.fused.get(inst.index()) == Some(&true) => Ok(()),
             op if op.is_translation() => self.translate(data),
+            op if op.is_permit() => self.permit(inst),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle => self.across(data),

@@ -395,6 +395,13 @@ impl<'a> Lower<'a, '_> {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);
         }
+        self.call_translate();
+        self.fault_if_odd(data, mem);
+        Ok(())
+    }
+
+    /// Calls the runtime for what the context describes.
+    pub(super) fn call_translate(&mut self) {
         let sig = match self.sigs.translate {
             Some(sig) => sig,
             None => self.preserving_signature(&[I64]),
@@ -402,7 +409,5 @@ impl<'a> Lower<'a, '_> {
         self.sigs.translate = Some(sig);
         let callee = self.e.load(I64, self.context, at::TRANSLATE_PRESERVING);
         self.e.call(sig, callee, &[self.context]);
-        self.fault_if_odd(data, mem);
-        Ok(())
     }
 }

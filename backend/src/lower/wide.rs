@@ -83,9 +83,15 @@ impl Lower<'_, '_> {
     /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned.
     fn bad_bits(&mut self, address: V, mem: MemAccess) -> V {
         let ty = self.e.ty(address);
-        let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
-        let high = if ty == I64 { high } else { self.e.splat(ty, high) };
-        let mut bad = self.e.band(address, high);
+        // What has been permitted is inside.
+        let mut bad = match self.options.permits {
+            true => self.e.imm(ty, 0),
+            false => {
+                let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
+                let high = if ty == I64 { high } else { self.e.splat(ty, high) };
+                self.e.band(address, high)
+            }
+        };
         if mem.align > 1 {
             let whole = self.e.iadd_imm(address, 0u64.wrapping_sub(mem.align_offset.into()));
             let low = self.e.band_imm(whole, u64::from(mem.align - 1));

@@ -1343,8 +1343,8 @@ warpjit_status warpjit_memory_map_file(const struct warpjit_memory *memory,
  * Maps host memory: guest and host see the same bytes at once. 'pointer', address and size are multiples of the host's page size.
  *
  * Shared mappings of the process (of a file, of a memfd, MAP_SHARED | MAP_ANONYMOUS) are as fast as other memory. Anything else makes the
- * space careful (warpjit_memory_is_careful). In a space of warpjit_memory_options_set_identity the address is the pointer, and more than
- * 64 KiB of host memory, of either kind, make it careful as long as they are mapped.
+ * space careful (warpjit_memory_is_careful). In a space of warpjit_memory_options_set_identity the address is the pointer, and host memory,
+ * of either kind, makes no space careful.
  *
  * Until it is unmapped, and launches that ran then have ended, the memory stays mapped for reading, and for writing if 'access' says so;
  * while guests run, others access it by atomics or volatile accesses. If it vanishes all the same, accesses of guests are faults, as long
@@ -1419,9 +1419,8 @@ warpjit_status warpjit_memory_mark_dirty(const struct warpjit_memory *memory,
 
 /**
  * Whether code for this memory looks each page up. That is so where accesses need help (devices, pagers, write watches, private host
- * memory, small spaces; with identity more than 64 KiB of host memory or at addresses of the caller outside of the space's range), and
- * where there are very many mappings. Such code is slower. A launch that is running when a space becomes careful goes on as it is: for it,
- * special pages are not mapped.
+ * memory, small spaces), and where there are very many mappings. Such code is slower. A launch that is running when a space becomes
+ * careful goes on as it is: for it, special pages are not mapped.
  */
 warpjit_status warpjit_memory_is_careful(const struct warpjit_memory *memory,
                                          bool *is_careful);

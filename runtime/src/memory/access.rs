@@ -37,7 +37,7 @@ fn is_aligned(address: u64, bytes: u8) -> bool {
 impl Memory {
     /// The address as the device sees it: without the bits that it ignores.
     #[inline]
-    fn seen(&self, address: u64) -> u64 {
+    pub(super) fn seen(&self, address: u64) -> u64 {
         let ignored = self.0.form.ignored_bits;
         if ignored == 0 { address } else { ((address << ignored) as i64 >> ignored) as u64 }
     }

@@ -2,8 +2,8 @@
 //!
 //! If the embedder names no address, one is taken from a range that the memory has reserved ([`Own`]); compiled code finds that range as
 //! it finds the window of other memories ([`super::rebase`]). If the embedder names an address outside of that range, a little memory is
-//! reached by calls of the runtime; with more of it, compiled code checks every access as long as it is there. Pages that are unmapped
-//! while a launch runs are kept until no launch uses the memory.
+//! reached by calls of the runtime; with more of it, compiled code asks before every access as long as it is there ([`super::permits`]).
+//! Pages that are unmapped while a launch runs are kept until no launch uses the memory.
 
 use super::edit::{Buffer, Edit, Kind};
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use warpjit_backend::Context;
 
-/// So many bytes of buffers outside of the range make no space careful: code asks the runtime for each access there, and has fast accesses
-/// to the range. HIP's runtime registers one page of its own in each program.
+/// With no more bytes of buffers outside of the range, code asks the runtime for each access there, and has the quickest accesses to the
+/// range. HIP's runtime registers one page of its own in each program.
 pub(super) const LITTLE_ELSEWHERE: u64 = 1 << 16;
 
 /// The range that a space of the host's own addresses hands out.

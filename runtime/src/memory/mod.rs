@@ -31,6 +31,7 @@ mod identity;
 mod mapping;
 mod options;
 mod parked;
+mod permits;
 mod ranges;
 pub(crate) mod rebase;
 mod region;
@@ -47,6 +48,7 @@ pub use access::Denied;
 use dirty::write_to_clean;
 pub use options::MemoryOptions;
 pub(crate) use parked::{Lease, Leased};
+pub(crate) use permits::Permitted;
 pub use reservation::{GUARD_BYTES, WINDOW_BYTES};
 pub use space::ADDRESS_BITS;
 pub(crate) use space::InUse;
@@ -57,6 +59,7 @@ use crate::{Error, MemoryError};
 use edit::{Edit, State};
 use identity::{LITTLE_ELSEWHERE, Own};
 use options::Form;
+use permits::Changes;
 use ranges::Ranged;
 use reservation::{Reservation, Rights};
 use space::Space;
@@ -149,10 +152,12 @@ struct Shared {
     /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
     careful: AtomicBool,
     /// In a space whose addresses are the host's: bytes of buffers that are elsewhere than in the range that it hands out. Where there are
-    /// some, code translates addresses; where there are many, it looks each page up.
+    /// some, code translates addresses; where there are many, it asks before each access ([`permits`]).
     elsewhere: AtomicU64,
     /// There: the range that it hands out.
     own: Option<Own>,
+    /// There: who must hear of changes.
+    changes: Option<Arc<Changes>>,
 }
 
 impl Drop for Shared {
@@ -227,8 +232,10 @@ impl Memory {
         let is_apart = form.is_identity && own.is_none();
         // There may be memory of others outside what such a space hands out.
         let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
+        let changes = form.is_identity.then(|| Arc::new(Changes::new()));
         Ok(Memory(Arc::new(Shared {
-            space: Space::new(window, flags, recordable)?,
+            space: Space::new(window, flags, recordable, changes.clone())?,
+            changes,
             form,
             host_page,
             state: Mutex::new(state),
@@ -282,11 +289,16 @@ impl Memory {
     }
 
     /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory, small spaces, and as long as there is more than a little memory that
-    /// the embedder has chosen in a space of identity ([`MemoryOptions::identity`]). Such code is slower. A launch that is running when a space
-    /// becomes careful goes on as it is: for it, special pages and memory that was chosen since are not mapped.
+    /// help: devices, pagers, write watches, private host memory, and small spaces. Such code is slower. A launch that is running when a
+    /// space becomes careful goes on as it is: for it, special pages are not mapped. (Nor is, in a space of [`MemoryOptions::identity`], what
+    /// was registered since, unless there was so much before that the launch asks for each access.)
     pub fn is_careful(&self) -> bool {
-        self.0.careful.load(Ordering::Relaxed) || self.0.elsewhere.load(Ordering::Relaxed) > LITTLE_ELSEWHERE
+        self.0.careful.load(Ordering::Relaxed)
+    }
+
+    /// Whether more than a little memory is elsewhere than in the range that the space hands out.
+    fn has_much_elsewhere(&self) -> bool {
+        self.0.elsewhere.load(Ordering::Relaxed) > LITTLE_ELSEWHERE
     }
 
     /// Whether compiled code must check the page table.
@@ -397,7 +409,7 @@ impl Memory {
         // It may be replaced meanwhile.
         let _used = self.use_it();
         if self.0.form.is_identity {
-            return self.is_careful() || self.0.elsewhere.load(Ordering::Relaxed) > 0;
+            return self.needs_checks() || self.0.elsewhere.load(Ordering::Relaxed) > 0;
         }
         self.0.space.exceeds_window()
             || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()

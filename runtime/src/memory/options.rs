@@ -94,8 +94,9 @@ impl MemoryOptions {
     /// there. For guests with 64-bit addresses.
     ///
     /// What is mapped without an address comes from a range of about a terabyte that the space reserves, and is as fast as in
-    /// other spaces. As long as there is memory elsewhere (host memory, explicit addresses, the segments of a program that was
-    /// not loaded by [`crate::Program::load_at`]), the space is careful ([`super::Memory::is_careful`]).
+    /// other spaces. Where there is memory elsewhere (host memory, explicit addresses, the segments of a program that was
+    /// not loaded by [`crate::Program::load_at`]), launches ask before each access whether it is inside of what they have found there
+    /// before; a little of it is reached by calls of the runtime.
     #[must_use]
     pub fn identity(mut self) -> Self {
         self.identity = true;

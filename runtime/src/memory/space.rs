@@ -15,6 +15,7 @@
 
 use super::PAGE_BYTES;
 use super::dirty::Tracked;
+use super::permits::Changes;
 use super::ranges::Ranges;
 use super::region::{LEAST_TABLE_BYTES, Region};
 use super::reservation::{Backing, Reservation, Rights};
@@ -92,6 +93,8 @@ pub(super) struct Space {
     retired: Mutex<Vec<Box<Outside>>>,
     /// Launches and host threads that use the space now, and [`ALONE`].
     users: AtomicUsize,
+    /// Who must hear of changes of the page table, if anybody.
+    changes: Option<Arc<Changes>>,
 }
 
 /// Bit of `users`: nobody may begin to use the space.
@@ -128,7 +131,12 @@ impl Drop for Space {
 impl Space {
     /// A space with this window, and no slabs. All pages of the window have these flags. `recordable`: where its pages are the space's own,
     /// if not everywhere.
-    pub fn new(window: Reservation, flags: u8, recordable: Option<Range<u64>>) -> Result<Space, Error> {
+    pub fn new(
+        window: Reservation,
+        flags: u8,
+        recordable: Option<Range<u64>>,
+        changes: Option<Arc<Changes>>,
+    ) -> Result<Space, Error> {
         let mut window = Region::new(0, window)?;
         if let Some(recordable) = recordable {
             window.recordable = recordable;
@@ -139,6 +147,7 @@ impl Space {
             outside: AtomicPtr::new(Box::into_raw(Box::default())),
             retired: Mutex::default(),
             users: AtomicUsize::new(0),
+            changes,
         })
     }
 
@@ -352,6 +361,9 @@ impl Space {
                 None => all(),
             }
             at = end;
+        }
+        if let Some(changes) = &self.changes {
+            changes.note();
         }
     }
 

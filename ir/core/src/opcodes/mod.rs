@@ -284,6 +284,13 @@ opcodes! {
     /// As `translate_load`, of a store: operands address, value, then optionally the guard. The value is stored here where an
     /// access lies in two pieces of memory; the result is then a place that the `store` may write.
     TranslateStore, "translate_store", Memory, Sig::Special;
+    /// Asks, before a load at a 64-bit address, whether the lanes may make it: operands address, then optionally the guard. A lane that may
+    /// not is a `memory` fault, as the load would be. The load behind it has the same address and finds its memory there. The interpreter
+    /// does nothing, because its memory asks by itself. See [`crate::passes::permit`].
+    PermitLoad, "permit_load", Memory, Sig::Special;
+    /// As `permit_load`, of a store: operands address, value, then optionally the guard. Where a lane may not store, the lanes below it
+    /// have, and so have all of the stores whose permits stand directly in front of this one.
+    PermitStore, "permit_store", Memory, Sig::Special;
 
     /// Reads a slot.
     SlotGet, "slot.get", Control, Sig::Special;
@@ -357,11 +364,17 @@ impl Opcode {
                 | CountLanes
                 | CallDevice
         ) || self.is_translation()
+            || self.is_permit()
     }
 
     /// Whether the operation translates an address ([`crate::passes::translate`]).
     pub fn is_translation(self) -> bool {
         matches!(self, Opcode::TranslateLoad | Opcode::TranslateStore)
+    }
+
+    /// Whether the operation asks whether an access may be made ([`crate::passes::permit`]).
+    pub fn is_permit(self) -> bool {
+        matches!(self, Opcode::PermitLoad | Opcode::PermitStore)
     }
 
     /// Whether the operation reads memory or slots: not movable across effects.

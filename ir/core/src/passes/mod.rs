@@ -11,6 +11,7 @@ pub mod fast;
 pub mod fold;
 pub mod gvn;
 pub mod licm;
+pub mod permit;
 pub mod rewrite;
 pub mod simplify_cfg;
 pub mod translate;
@@ -22,7 +23,7 @@ use crate::function::Function;
 pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass of this crate by name, as `test pass NAME` in fixtures says it.
-pub const ALL: [(&str, Pass); 11] = [
+pub const ALL: [(&str, Pass); 12] = [
     ("classes", classes::run),
     ("dce", dce::run),
     ("expand", expand::run),
@@ -31,6 +32,7 @@ pub const ALL: [(&str, Pass); 11] = [
     ("fold", fold::run),
     ("gvn", gvn::run),
     ("licm", licm::run),
+    ("permit", permit::run),
     ("simplify_cfg", simplify_cfg::run),
     ("translate", translate::run),
     ("uniform", uniform::run),

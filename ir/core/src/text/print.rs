@@ -164,7 +164,8 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
                 | Opcode::UnlockStore
                 | Opcode::DenyLoad
                 | Opcode::DenyStore
-                | Opcode::TranslateStore => values = 1,
+                | Opcode::TranslateStore
+                | Opcode::PermitStore => values = 1,
                 Opcode::Atomic => values = 1,
                 _ => {}
             }

@@ -25,6 +25,8 @@ impl Verifier<'_> {
                 | Opcode::DenyStore
                 | Opcode::SlotSet
                 | Opcode::CountLanes
+                | Opcode::PermitLoad
+                | Opcode::PermitStore
         );
         ensure!(result.is_some() == has_result, if has_result { "has a result" } else { "has no result" })?;
         check_imm(op, &data.imm)?;
@@ -139,9 +141,8 @@ fn check_imm(op: Opcode, imm: &Imm) -> Check {
         Const | Fcanon | QuadLane | CountLanes => (matches!(imm, Imm::Bits(_)), "bits"),
         Icmp => (matches!(imm, Imm::Int(_)), "an integer condition"),
         Fcmp => (matches!(imm, Imm::FloatCmp(..)), "a float condition"),
-        Load | Store | Lock | UnlockStore | DenyLoad | DenyStore | TranslateLoad | TranslateStore => {
-            (matches!(imm, Imm::Mem(_)), "a memory access")
-        }
+        Load | Store | Lock | UnlockStore | DenyLoad | DenyStore | TranslateLoad | TranslateStore
+        | PermitLoad | PermitStore => (matches!(imm, Imm::Mem(_)), "a memory access"),
         Atomic => (matches!(imm, Imm::Atomic(..)), "a memory access and an atomic operation"),
         SlotGet | SlotSet => (matches!(imm, Imm::Slot(_)), "a slot"),
         CallPure => (matches!(imm, Imm::Pure(_)), "a pure function"),
@@ -207,7 +208,7 @@ fn check_memory(
     let denies = matches!(op, Opcode::DenyLoad | Opcode::DenyStore);
     let values = match op {
         _ if denies => 1,
-        Opcode::Store | Opcode::UnlockStore | Opcode::TranslateStore => 1,
+        Opcode::Store | Opcode::UnlockStore | Opcode::TranslateStore | Opcode::PermitStore => 1,
         Opcode::Atomic if atomic.is_some_and(AtomicOp::takes_two) => 2,
         Opcode::Atomic => 1,
         _ => 0,
@@ -252,6 +253,7 @@ fn check_memory(
             let same = args[0].uniform || !result.is_some_and(|t| t.uniform);
             ensure!(same, "the translation of a varying address is varying")
         }
+        Opcode::PermitLoad | Opcode::PermitStore => ensure!(wide, "is asked of an i64 of global memory"),
         _ => Ok(()),
     }
 }

@@ -30,6 +30,7 @@ use crate::memory::{rebase, window_access};
 use warpjit_backend::{self as backend, FloatEnv, Generator, Options, RegionCode, Shape, Target, TrapSite};
 use warpjit_ir::interp::Warp;
 use warpjit_ir::meter::Usage;
+use warpjit_ir::passes::permit;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -438,6 +439,7 @@ impl Jit {
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();
+        options.permits = self.variant.permits;
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
@@ -452,6 +454,9 @@ impl Jit {
             return false;
         }
         let Variant { rebase, ignored_bits, .. } = self.variant;
+        if self.variant.permits {
+            return permit::run_with(&mut region.mask, ignored_bits);
+        }
         if rebase && !rebase::run(&mut region.mask, ignored_bits) {
             return false;
         }

@@ -249,6 +249,7 @@ impl Jit {
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();
+        options.permits = self.variant.permits;
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Phase<'_>> = phases

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use warpjit_backend::{Context, LaneTranslation, Translator, in_host_floats};
+use warpjit_backend::{Context, LaneTranslation, Permits, Permitter, Translator, in_host_floats};
 use warpjit_ir::{DeviceCall, DeviceFault};
 
 use crate::Memory;
@@ -79,9 +79,15 @@ pub(super) unsafe extern "C" fn global_atomic(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     let memory = poll.memory;
+    let mut last = None;
     context.each_atomic(|x| {
-        carried::catch(|| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok()).flatten()
+        let old = carried::catch(|| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
+        last = Some((x.address, x.bytes));
+        old.flatten()
     });
+    if let (Some((address, bytes)), 0) = (last, context.odd_lane) {
+        context.permit_atomics(&mut Permitting(memory), address, bytes);
+    }
 }
 
 /// Called by compiled code for a device call.
@@ -112,7 +118,29 @@ pub(super) unsafe extern "C" fn call_device(context: *mut Context) {
 pub(super) unsafe extern "C" fn translate(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
-    context.each_translation(&mut Translations(poll.memory));
+    match context.asks_for_permits() {
+        true => context.each_permit(&mut Permitting(poll.memory)),
+        false => context.each_translation(&mut Translations(poll.memory)),
+    }
+}
+
+/// Answers requests for permits.
+struct Permitting<'a>(&'a Memory);
+
+impl Permitter for Permitting<'_> {
+    fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
+        let (address, bytes, stores) = access;
+        carried::catch(|| self.0.permitted_stretch(permits, address, bytes, stores)).flatten()
+    }
+
+    fn store(&mut self, address: u64, bytes: u8, value: u64) {
+        // Cannot fail but where the page has gone since it was permitted.
+        let _ = carried::catch(|| self.0.guest_store(address, bytes, value));
+    }
+
+    fn open(&mut self, permits: &mut Permits, site: u32, stretch: (u64, u64)) {
+        self.0.open_window(permits, site, stretch);
+    }
 }
 
 /// Answers requests for translations.

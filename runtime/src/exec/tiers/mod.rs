@@ -41,6 +41,8 @@ pub struct Tiers {
     translates: bool,
     /// Whether compiled code takes addresses relative to the range that the memory hands out.
     rebases: bool,
+    /// Whether compiled code asks before accesses.
+    permits: bool,
     /// The choice of strategy, if others than this one are possible.
     choice: Choice,
 }
@@ -117,9 +119,9 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let (translates, rebases) = (variant.translates(), variant.rebase);
+        let (translates, rebases, permits) = (variant.translates(), variant.rebase, variant.permits);
         let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
-        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, choice })
+        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, permits, choice })
     }
 
     /// What a warp has summed up in a uniform slot since this was called last.

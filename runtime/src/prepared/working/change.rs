@@ -3,6 +3,7 @@
 use super::Working;
 use crate::Error;
 use crate::prepared::{Consts, number};
+use crate::variant::Needs;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -75,7 +76,7 @@ impl Working {
     }
 
     /// Makes it again for the memory as it is now, which needs other code.
-    pub(super) fn adapt(&mut self, code: (bool, bool)) -> Result<(), Error> {
+    pub(super) fn adapt(&mut self, code: Needs) -> Result<(), Error> {
         let mut new = Working::made(self.template.clone(), code)?;
         let mut args = Vec::new();
         self.read_args(&mut args);

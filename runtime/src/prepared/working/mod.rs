@@ -11,7 +11,7 @@ use crate::exec::strategy::Strategy;
 use crate::exec::{Kept, Tiers};
 use crate::fork::Section;
 use crate::memory::Held;
-use crate::variant::Variant;
+use crate::variant::{Needs, Variant};
 use crate::{Config, Error, LaunchError};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -65,7 +65,7 @@ pub(crate) struct Working {
     template: Arc<Template>,
     variant: Variant,
     /// Whether code was asked for that is checked, and that translates addresses. The space may want more of it.
-    made_for: (bool, bool),
+    made_for: Needs,
     /// No warp reaches the launch's limit of steps.
     unlimited: bool,
     plan: Arc<Plan>,
@@ -81,10 +81,10 @@ pub(crate) struct Working {
 }
 
 /// The settings of a launch in its memory as it is now.
-fn variant_of(template: &Template, (checked, translates): (bool, bool)) -> (Variant, bool) {
+fn variant_of(template: &Template, needs: Needs) -> (Variant, bool) {
     let Template { engine, program, memory, launch, .. } = template;
-    let mut variant = Variant::new(engine.config(), launch, translates);
-    variant.settle_memory(memory, checked);
+    let mut variant = Variant::new(engine.config(), launch, needs.translation);
+    variant.settle_memory(memory, needs);
     let unlimited = program.ends_within(launch.max_steps);
     variant.exact_steps &= !unlimited || engine.config().count;
     (variant, unlimited)
@@ -93,14 +93,13 @@ fn variant_of(template: &Template, (checked, translates): (bool, bool)) -> (Vari
 impl Working {
     pub fn new(template: Arc<Template>) -> Result<Working, Error> {
         crate::vm::on_enough_stack(|| {
-            let checked = template.engine.config().checked_memory || template.memory.needs_checks();
-            let translates = template.memory.needs_translation();
-            Working::made(template, (checked, translates))
+            let needs = Needs::with(template.engine.config(), &template.memory);
+            Working::made(template, needs)
         })
     }
 
-    /// With code that is checked or not, and translates addresses or not.
-    fn made(template: Arc<Template>, code: (bool, bool)) -> Result<Working, Error> {
+    /// With code for what a memory needs.
+    fn made(template: Arc<Template>, code: Needs) -> Result<Working, Error> {
         let _section = Section::enter();
         let Template { engine, program, launch, .. } = &*template;
         let (variant, unlimited) = variant_of(&template, code);

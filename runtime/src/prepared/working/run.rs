@@ -13,6 +13,7 @@ use crate::fork::Section;
 use crate::outcome;
 use crate::prepared::wide::{Owned, others_of};
 use crate::prepared::{Template, Wide};
+use crate::variant::Needs;
 use crate::{CancelToken, Config, Error, Launch, Report, Stats, TierShares};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -89,13 +90,13 @@ impl Working {
         let template = self.template.clone();
         let Template { engine, memory, launch, .. } = &*template;
         engine.look_at_handlers(start)?;
-        let mut checked = engine.config().checked_memory || memory.needs_checks();
+        let mut needs = Needs::with(engine.config(), memory);
         // What its own segments needed last time, they will need again.
-        let mut translates = memory.needs_translation() || self.made_for.1;
+        needs.translation |= self.made_for.translation;
         let held = loop {
             let section = Section::enter();
-            if (checked, translates) != self.made_for {
-                match self.adapt((checked, translates)) {
+            if needs != self.made_for {
+                match self.adapt(needs) {
                     Err(Error::Cancelled) => return Ok(Begun::Cancelled),
                     done => done?,
                 }
@@ -113,15 +114,14 @@ impl Working {
             }
             // Memory becomes coarse only while nobody uses it.
             let held = memory.hold();
-            let (needs_checks, needs_translation) = (memory.needs_checks(), memory.needs_translation());
-            if (checked || !needs_checks) && (translates || !needs_translation) {
+            let others = Needs::of(memory);
+            if needs.covers(others) {
                 break held;
             }
             // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.
             drop(held);
             plan.segments.unmap(memory);
-            checked |= needs_checks;
-            translates |= needs_translation;
+            needs = needs.and(others);
         };
         let before = self.vectors.tiers.compile_times();
         self.running = Some(Running { start, before, held, block: None, threads: (0, 0), stopped: false });

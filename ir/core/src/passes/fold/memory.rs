@@ -13,7 +13,11 @@ impl Folder<'_> {
             Opcode::DenyLoad | Opcode::DenyStore if self.c(data.args[1]) == Some(0) => {
                 return Some(Act::Gone);
             }
-            Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore | Opcode::TranslateStore => 2,
+            Opcode::Store
+            | Opcode::DenyLoad
+            | Opcode::DenyStore
+            | Opcode::TranslateStore
+            | Opcode::PermitStore => 2,
             Opcode::Atomic => data.atomic_operands(),
             _ => 1,
         };

@@ -196,7 +196,7 @@ impl Folder<'_> {
     fn step(&mut self, data: &InstData) -> Option<Act> {
         use Opcode::{Atomic, DenyLoad, DenyStore, Load, SlotSet, Store};
         let accesses = matches!(data.op, Load | Store | Atomic | SlotSet | DenyLoad | DenyStore);
-        if accesses || data.op.is_translation() {
+        if accesses || data.op.is_translation() || data.op.is_permit() {
             return self.memory(data);
         }
         if data.op == Opcode::LaneBit {

@@ -72,6 +72,8 @@ impl Parser<'_> {
                 | Opcode::DenyStore
                 | Opcode::TranslateLoad
                 | Opcode::TranslateStore
+                | Opcode::PermitLoad
+                | Opcode::PermitStore
         );
         if !suffix.is_empty() && suffix != "ftz" && !is_memory {
             return self.error_at(suffix_at, format!("`{}` takes no `.{suffix}`", op.name()));

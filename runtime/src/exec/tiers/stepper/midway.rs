@@ -21,6 +21,7 @@ use super::{Rights, Step, Stepper};
 use crate::exec::jit::{Compiled, RegionFlow};
 use crate::exec::memory::View;
 use crate::exec::tiers::calls::{Asked, FUEL, Patience, Poll};
+use crate::memory::Permitted;
 use crate::vm::Fiber;
 
 /// Back edges that a call may take in one slice of its warp.
@@ -38,6 +39,8 @@ pub(super) struct LongCall {
     context: Box<Context>,
     /// `context.user` points to it.
     _poll: Box<Poll<'static>>,
+    /// Where code asks before accesses: the context has windows of its own.
+    _permitted: Option<Permitted>,
 }
 
 // SAFETY: a call that is suspended is memory only (see `Fiber`). What context and poll name belongs to the launch and to the block
@@ -82,7 +85,8 @@ impl LongCall {
         let mut poll = Box::new(Poll { asked: Asked::Suspend(fiber.suspender()), memory, plan });
         let mut context = Box::new(context.clone());
         context.user = (&raw mut *poll).cast();
-        Some(LongCall { fiber, context, _poll: poll })
+        let permitted = if context.windows.is_null() { None } else { memory.begin_permits(&mut context) };
+        Some(LongCall { fiber, context, _poll: poll, _permitted: permitted })
     }
 
     /// Runs the call for a slice. Returns its result if it has ended, and the back edges taken.

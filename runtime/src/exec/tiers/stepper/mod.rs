@@ -23,6 +23,7 @@ use crate::exec::jit::{Compiled, Ready, RegionFlow};
 use crate::exec::memory::{Rights, View};
 use crate::exec::path_cache::PathCache;
 use crate::exec::setup::Plan;
+use crate::memory::Permitted;
 use crate::vm::sampler::{self, Activity};
 use crate::vm::{Call, RawFault};
 use crate::{CancelToken, Memory};
@@ -105,6 +106,8 @@ pub struct Stepper<'a> {
     cancel: Option<&'a CancelToken>,
     scratch: Scratch,
     context: Box<Context>,
+    /// Where code asks before accesses.
+    _permitted: Option<Permitted>,
     entries: Vec<Entry>,
     rights: Rights<'a>,
     /// The most instructions that a warp is given for a region.
@@ -209,6 +212,8 @@ impl<'a> Stepper<'a> {
         if tiers.rebases {
             memory.rebase(&mut context, tiers.translates);
         }
+        context.windows = std::ptr::null();
+        let permitted = if tiers.permits { memory.begin_permits(&mut context) } else { None };
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
@@ -223,6 +228,7 @@ impl<'a> Stepper<'a> {
             cancel,
             scratch,
             context,
+            _permitted: permitted,
             entries,
             rights: Rights { plan, memory },
             most_given: match (plan.may_pause, watch.count) {

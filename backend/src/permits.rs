@@ -1,0 +1,419 @@
+//! Permits: what compiled code knows of the memory that it may access where a guest's address is the host's
+//! ([`warpjit_ir::passes::permit`]).
+//!
+//! Code asks before each access. It remembers the stretch of memory that the runtime has named last at this *site*: a [`Window`] of a table
+//! that belongs to one context. A site that finds its lanes inside goes on; else cold code calls the runtime, which looks at each lane
+//! ([`Context::each_permit`]), and opens the window anew. So mostly an access costs a subtraction and a comparison, and its form over the
+//! lanes stays what it is.
+//!
+//! A window is as good as what was mapped when it was opened. Who unmaps memory closes the windows of all contexts that run
+//! ([`Windows::close`]), from any thread: the limit is one word, and code reads nothing else that others write. Between the comparison
+//! and its access code may find its window closed behind it, as code that looks a page up may find the page gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
+
+use warpjit_ir::{Block, Function, Inst, InstData, Opcode};
+
+use crate::context::{Context, FAULT_OF_PAGE};
+use crate::error::Error;
+use crate::operands::MemoryOperands;
+
+/// Sites of one span in a table.
+const SITES: u32 = 16;
+
+/// Powers of two that a span is rounded up to: 1 to 4096 bytes. What spans more is asked lane by lane.
+const SPANS: u32 = 13;
+
+/// Windows of a table.
+const WINDOWS: usize = (SITES * SPANS) as usize;
+
+/// In [`Context::atomic`] of a request: it is for a permit.
+pub(crate) const PERMIT: u32 = 1 << 1;
+
+/// There: the permit of another access stands behind it, and both come before the first of the accesses.
+pub(crate) const MORE: u32 = 1 << 2;
+
+/// Added to addresses and limits, so that signed comparisons order them as unsigned ones would: vectors of 128 bits have no others.
+const BIAS: u64 = 1 << 63;
+
+/// A stretch of memory that a site may access.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Window {
+    /// Where it begins, less [`BIAS`]. Only the context's own thread looks at it.
+    start: AtomicU64,
+    /// An access that begins so many bytes behind the start, less [`BIAS`], is none any more. The lowest number: there is no memory.
+    limit: AtomicI64,
+}
+
+/// The place of a window's limit in it.
+pub(crate) const LIMIT: i32 = 8;
+
+/// The windows of a context.
+#[derive(Debug)]
+pub struct Windows(Box<[Window]>);
+
+impl Windows {
+    fn new() -> Windows {
+        let window = || Window { start: AtomicU64::new(0), limit: AtomicI64::new(i64::MIN) };
+        Windows((0..WINDOWS).map(|_| window()).collect())
+    }
+
+    /// Closes all of them. Code of the context that has not compared yet asks the runtime.
+    pub fn close(&self) {
+        self.0.iter().for_each(|window| window.limit.store(i64::MIN, Ordering::Relaxed));
+    }
+}
+
+/// A stretch that nothing is in.
+const NOTHING: (u64, u64) = (1, 0);
+
+/// Stretches that one may access, from and to addresses, that do not touch.
+type Stretches = Vec<(u64, u64)>;
+
+/// What a context has been permitted. Only its own thread uses it, but for [`Permits::windows`].
+#[derive(Debug, Default)]
+pub struct Permits {
+    windows: Option<Arc<Windows>>,
+    /// The state of the memory that the stretches and windows are of.
+    pub version: u64,
+    /// Stretches that have been found out: for loads, and for stores.
+    pub known: [Stretches; 2],
+    /// Stores whose permits have been given, but not yet those of stores behind them that stand together with them: address, bytes, value.
+    together: Vec<(u64, u8, u64)>,
+}
+
+impl Clone for Permits {
+    /// No permits: each context has windows of its own, which one thread opens.
+    fn clone(&self) -> Permits {
+        Permits::default()
+    }
+}
+
+impl Permits {
+    /// The windows, to be closed by others.
+    pub fn windows(&mut self) -> Arc<Windows> {
+        self.windows.get_or_insert_with(|| Arc::new(Windows::new())).clone()
+    }
+
+    /// Forgets all permits: now those of memory in this state are given.
+    pub fn renew(&mut self, version: u64) {
+        self.version = version;
+        self.known.iter_mut().for_each(Vec::clear);
+        if let Some(windows) = &self.windows {
+            windows.close();
+        }
+    }
+
+    /// Opens the window of a site (a number of [`site`]) for a stretch, unless `is_current` says afterwards that the memory has changed
+    /// since that was found out. Whether it is open.
+    ///
+    /// Who changes the memory says so before he closes windows ([`Windows::close`]), with a fence in between, as there is one here between
+    /// opening and `is_current`. So either that sees the change, or the window is closed behind its opening.
+    pub fn open(&self, site: u32, (start, end): (u64, u64), is_current: impl FnOnce() -> bool) -> bool {
+        let Some(window) = self.windows.as_ref().and_then(|windows| windows.0.get(site as usize)) else {
+            return false;
+        };
+        // No code looks meanwhile. A limit that others close here is closed again, or seen, below.
+        window.limit.store(i64::MIN, Ordering::Relaxed);
+        let limit = (end - start).saturating_sub(span_of(site) - 1);
+        window.start.store(start.wrapping_sub(BIAS), Ordering::Relaxed);
+        window.limit.store(limit.wrapping_sub(BIAS) as i64, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let is_current = is_current();
+        if !is_current {
+            window.limit.store(i64::MIN, Ordering::Relaxed);
+        }
+        is_current
+    }
+}
+
+/// Which window a site has that accesses so many bytes from an address on: sites that share one access no more bytes than its span. `None`:
+/// no window is for so many.
+pub(crate) fn site(number: u32, bytes: u64) -> Option<u32> {
+    let span = bytes.max(1).next_power_of_two().trailing_zeros();
+    (span < SPANS).then_some(span * SITES + number % SITES)
+}
+
+/// The number of a function's first site: functions begin at different ones, because they share the windows.
+pub(crate) fn first_site(f: &Function) -> u32 {
+    f.block(f.entry).pc.wrapping_mul(0x9e37_79b9) >> 28
+}
+
+/// Most bytes that are accessed at a site with this window.
+fn span_of(site: u32) -> u64 {
+    1 << (site / SITES)
+}
+
+/// The place of a site's window in the table.
+pub(crate) fn place(site: u32) -> i32 {
+    site as i32 * size_of::<Window>() as i32
+}
+
+/// The permits that stand together from one of a block on, itself first; none if it stands behind such a one.
+pub(crate) fn together(f: &Function, block: Block, inst: Inst) -> Result<Vec<&InstData>, Error> {
+    let insts = &f.block(block).insts;
+    let at = insts.iter().position(|&other| other == inst);
+    let at = at.ok_or_else(|| Error::Malformed("a permit of another block".into()))?;
+    let own = f.inst(inst);
+    let guard = |data: &InstData| data.args.get(if data.op == Opcode::PermitStore { 2 } else { 1 }).copied();
+    let same = |other: &InstData| {
+        (other.op, other.args.first(), guard(other)) == (own.op, own.args.first(), guard(own))
+    };
+    if at > 0 && same(f.inst(insts[at - 1])) {
+        return Ok(Vec::new());
+    }
+    Ok(insts[at..].iter().map(|&inst| f.inst(inst)).take_while(|&data| same(data)).collect())
+}
+
+/// Where the accesses of such permits begin and end, from their address on.
+pub(crate) fn reach(all: &[&InstData]) -> Result<(i64, i64), Error> {
+    let mut reach: Option<(i64, i64)> = None;
+    for data in all {
+        let mem = MemoryOperands::of(data)?.mem;
+        let (from, to) = (i64::from(mem.offset), i64::from(mem.offset) + i64::from(mem.bytes));
+        let (low, high) = reach.unwrap_or((from, to));
+        reach = Some((low.min(from), high.max(to)));
+    }
+    reach.ok_or_else(|| Error::Malformed("no permits".into()))
+}
+
+/// Answers requests for permits: the embedder's memory.
+pub trait Permitter {
+    /// The stretch of memory, from and to, around an access of 1, 2, 4 or 8 bytes that a lane may make; `None`: it may not.
+    fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)>;
+
+    /// Stores a value at an address that has been permitted.
+    fn store(&mut self, address: u64, bytes: u8, value: u64);
+
+    /// Opens the window of the site `site` for a stretch that it has given just before, unless the memory has changed since.
+    fn open(&mut self, permits: &mut Permits, site: u32, stretch: (u64, u64));
+}
+
+impl Context {
+    /// Whether a request of compiled code is for permits.
+    pub fn asks_for_permits(&self) -> bool {
+        self.atomic & PERMIT != 0
+    }
+
+    /// Looks at each lane that takes part in the access that compiled code has described, the lowest lane first.
+    ///
+    /// The first lane that may not access its memory, or whose address is misaligned, faults. Then lower lanes still do their stores,
+    /// because lanes execute in order, and higher lanes do nothing. Before them come the stores whose permits stand in front of this one:
+    /// they are done by all lanes.
+    pub fn each_permit(&mut self, memory: &mut impl Permitter) {
+        let (access, request) = (self.access, self.atomic);
+        let bytes = (access >> 12 & 15) as u8;
+        let stores = access >> 17 & 1 != 0;
+        let (low, part) = (u64::from(request >> 8 & 0xff).wrapping_sub(1), u64::from(request >> 16));
+        self.odd_lane = 0;
+        let guard = self.guard_lanes;
+        // Those of the last two lanes that were not in the one before: mostly the others are there, too.
+        let mut found = [NOTHING; 2];
+        for lane in (0..64).filter(|lane| guard >> lane & 1 != 0) {
+            let address = self.lane_addresses.get(lane, true);
+            let aligned = address.wrapping_sub(part) & low == 0;
+            let is_in =
+                |(from, to): (u64, u64)| from <= address && to.saturating_sub(address) >= bytes.into();
+            let stretch = match found.into_iter().find(|&stretch| is_in(stretch)) {
+                _ if !aligned => None,
+                Some(stretch) => Some(stretch),
+                None => {
+                    let version = self.permits.version;
+                    let stretch = memory.stretch(&mut self.permits, (address, bytes, stores));
+                    if self.permits.version != version {
+                        // What earlier lanes have found is of the memory as it was.
+                        found = [NOTHING; 2];
+                    }
+                    stretch
+                }
+            };
+            let Some(stretch) = stretch else {
+                for (address, bytes, value) in std::mem::take(&mut self.permits.together) {
+                    memory.store(address, bytes, value);
+                }
+                self.odd_lane = lane as u32 + 1;
+                self.fault.address = address;
+                self.fault_lanes = if aligned { FAULT_OF_PAGE } else { 0 };
+                return;
+            };
+            if stretch != found[0] {
+                found = [stretch, found[0]];
+            }
+            if stores {
+                self.permits.together.push((address, bytes, self.lane_values.get(lane, bytes == 8)));
+            }
+        }
+        if request & MORE == 0 {
+            self.permits.together.clear();
+        }
+        if let (true, Some(site)) = (found[0] != NOTHING, self.permit_site.checked_sub(1)) {
+            memory.open(&mut self.permits, site, found[0]);
+        }
+    }
+
+    /// Opens the window of the atomics that compiled code has asked to be executed, if it has one, around one that has been.
+    pub fn permit_atomics(&mut self, memory: &mut impl Permitter, address: u64, bytes: u8) {
+        if let (false, Some(site)) = (self.windows.is_null(), self.permit_site.checked_sub(1))
+            && let Some(stretch) = memory.stretch(&mut self.permits, (address, bytes, true))
+        {
+            memory.open(&mut self.permits, site, stretch);
+        }
+    }
+
+    /// Lets code find this context's windows, and others close them.
+    pub fn begin_permits(&mut self) -> Arc<Windows> {
+        let windows = self.permits.windows();
+        self.windows = windows.0.as_ptr();
+        self.permit_site = 0;
+        self.permits.together.clear();
+        windows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permits() -> Permits {
+        let mut permits = Permits::default();
+        permits.windows();
+        permits
+    }
+
+    /// What code does.
+    fn is_inside(permits: &Permits, site: u32, address: u64) -> bool {
+        let window = &permits.windows.as_ref().unwrap().0[site as usize];
+        let from = address.wrapping_sub(window.start.load(Ordering::Relaxed)) as i64;
+        from < window.limit.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_window_holds_what_is_inside_as_a_whole() {
+        let permits = permits();
+        let site = site(3, 64).unwrap();
+        for address in [0, 0x1000, 1 << 63, u64::MAX] {
+            assert!(!is_inside(&permits, site, address), "{address:#x} of a window that was never open");
+        }
+        assert!(permits.open(site, (0x1000, 0x3000), || true));
+        for (address, expected) in [
+            (0x1000, true),
+            (0xfff, false),
+            (0x3000 - 64, true),
+            (0x3000 - 63, false),
+            (0x3000, false),
+            (0, false),
+            (u64::MAX, false),
+            (0x1000 + (1 << 63), false),
+            (0x2fff + (1 << 63), false),
+            (1 << 63, false),
+        ] {
+            assert_eq!(is_inside(&permits, site, address), expected, "{address:#x}");
+        }
+        permits.windows.as_ref().unwrap().close();
+        assert!(!is_inside(&permits, site, 0x1000));
+    }
+
+    #[test]
+    fn a_window_is_open_only_while_the_memory_is_as_it_was_found() {
+        let permits = permits();
+        let site = site(0, 4).unwrap();
+        assert!(!permits.open(site, (0x1000, 0x2000), || false));
+        assert!(!is_inside(&permits, site, 0x1000));
+        // Too small for what a site accesses.
+        let wide = super::site(0, 4096).unwrap();
+        assert!(permits.open(wide, (0x1000, 0x1800), || true));
+        assert!(!is_inside(&permits, wide, 0x1000));
+    }
+
+    #[test]
+    fn sites_that_share_a_window_access_no_more_than_its_span() {
+        for bytes in 1..=4096 {
+            for number in [0, 1, 15, 16, 1000] {
+                let site = site(number, bytes).unwrap();
+                assert!((site as usize) < WINDOWS && span_of(site) >= bytes, "{bytes}");
+            }
+        }
+        assert_eq!(site(0, 4097), None);
+    }
+
+    /// Memory of two stretches. The first goes when the second is asked for, if it is to.
+    struct Two {
+        goes: bool,
+        stored: Vec<(u64, u64)>,
+        opened: Vec<(u64, u64)>,
+    }
+
+    impl Permitter for Two {
+        fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
+            let all = [(0x1000, 0x2000), (0x5000, 0x6000)];
+            let at = all.iter().position(|(from, to)| *from <= access.0 && access.0 + 4 <= *to)?;
+            if at == 1 && self.goes {
+                permits.renew(7);
+            }
+            (at == 1 || permits.version != 7).then_some(all[at])
+        }
+
+        fn store(&mut self, address: u64, _: u8, value: u64) {
+            self.stored.push((address, value));
+        }
+
+        fn open(&mut self, _: &mut Permits, _: u32, stretch: (u64, u64)) {
+            self.opened.push(stretch);
+        }
+    }
+
+    /// Asks for stores of words at some addresses, the value being the lane's number plus `value`; gives the lane that faults.
+    fn ask(
+        context: &mut Context,
+        memory: &mut Two,
+        addresses: &[u64],
+        value: u64,
+        more: bool,
+    ) -> Option<u32> {
+        for (lane, &address) in addresses.iter().enumerate() {
+            context.lane_addresses.set(lane, true, address);
+            context.lane_values.set(lane, false, value + lane as u64);
+        }
+        context.guard_lanes = (1 << addresses.len()) - 1;
+        (context.access, context.atomic) = (4 << 12 | 1 << 17, 4 << 8 | PERMIT | if more { MORE } else { 0 });
+        context.permit_site = 1;
+        context.each_permit(memory);
+        context.odd_lane.checked_sub(1)
+    }
+
+    #[test]
+    fn lanes_below_a_fault_have_stored_and_so_have_stores_before() {
+        let new = || Two { goes: false, stored: Vec::new(), opened: Vec::new() };
+        let (mut context, mut memory) = (Context::new(), new());
+        assert_eq!(ask(&mut context, &mut memory, &[0x1000, 0x5000, 0x1ffc], 10, true), None);
+        assert_eq!(ask(&mut context, &mut memory, &[0x1004, 0x5004, 0x2000], 20, false), Some(2));
+        assert_eq!(memory.stored, [(0x1000, 10), (0x5000, 11), (0x1ffc, 12), (0x1004, 20), (0x5004, 21)]);
+        assert_eq!((context.fault.address, context.fault_lanes), (0x2000, FAULT_OF_PAGE));
+        // What has been permitted as a whole is done by the stores themselves.
+        let mut memory = new();
+        assert_eq!(ask(&mut context, &mut memory, &[0x1000, 0x5000], 10, true), None);
+        assert_eq!(ask(&mut context, &mut memory, &[0x1004, 0x5004], 20, false), None);
+        // A misaligned lane faults before one that is nowhere.
+        assert_eq!(ask(&mut context, &mut memory, &[0x1000, 0x1006, 0x3000], 30, false), Some(1));
+        assert_eq!((memory.stored, context.fault_lanes), (vec![(0x1000, 30)], 0));
+        assert_eq!(memory.opened.last(), Some(&(0x5000, 0x6000)));
+    }
+
+    #[test]
+    fn what_lanes_have_found_is_forgotten_with_a_change() {
+        let mut memory = Two { goes: true, stored: Vec::new(), opened: Vec::new() };
+        let mut context = Context::new();
+        let found = ask(&mut context, &mut memory, &[0x1000, 0x1004, 0x5000, 0x1008, 0x5004], 0, false);
+        assert_eq!((found, memory.stored.len()), (Some(3), 3));
+        assert!(memory.opened.is_empty());
+    }
+
+    #[test]
+    fn a_clone_has_windows_of_its_own() {
+        let mut permits = permits();
+        let mut other = permits.clone();
+        assert!(!Arc::ptr_eq(&permits.windows(), &other.windows()));
+    }
+}
