@@ -19,14 +19,20 @@ use crate::context::{Context, FAULT_OF_PAGE};
 use crate::error::Error;
 use crate::operands::MemoryOperands;
 
-/// Sites of one span in a table.
+/// Sites of one span and kind, loads or stores, in a table.
 const SITES: u32 = 16;
 
 /// Powers of two that a span is rounded up to: 1 to 4096 bytes. What spans more is asked lane by lane.
 const SPANS: u32 = 13;
 
 /// Windows of a table.
-const WINDOWS: usize = (SITES * SPANS) as usize;
+const WINDOWS: usize = (2 * SITES * SPANS) as usize;
+
+/// Most bytes from the first to the last of what permits that stand together are for.
+const MOST_SPAN: i64 = 1024;
+
+/// The farthest that lanes side by side may be from each other for one comparison.
+pub(crate) const MOST_STEP: u64 = 1 << 12;
 
 /// In [`Context::atomic`] of a request: it is for a permit.
 pub(crate) const PERMIT: u32 = 1 << 1;
@@ -106,7 +112,7 @@ impl Permits {
         }
     }
 
-    /// Opens the window of a site (a number of [`site`]) for a stretch, unless `is_current` says afterwards that the memory has changed
+    /// Opens the window of a site (by its number) for a stretch, unless `is_current` says afterwards that the memory has changed
     /// since that was found out. Whether it is open.
     ///
     /// Who changes the memory says so before he closes windows ([`Windows::close`]), with a fence in between, as there is one here between
@@ -129,11 +135,12 @@ impl Permits {
     }
 }
 
-/// Which window a site has that accesses so many bytes from an address on: sites that share one access no more bytes than its span. `None`:
-/// no window is for so many.
-pub(crate) fn site(number: u32, bytes: u64) -> Option<u32> {
+/// Which window a site has that accesses so many bytes from an address on: sites that share one access no more bytes than its span, and
+/// either none of them stores or all do, so that what may only be read is open to loads alone. `None`: no window is for so many.
+pub(crate) fn site(number: u32, bytes: u64, stores: bool) -> Option<u32> {
     let span = bytes.max(1).next_power_of_two().trailing_zeros();
-    (span < SPANS).then_some(span * SITES + number % SITES)
+    let kind = 2 * span + u32::from(stores);
+    (span < SPANS).then_some(kind * SITES + number % SITES)
 }
 
 /// The number of a function's first site: functions begin at different ones, because they share the windows.
@@ -143,7 +150,7 @@ pub(crate) fn first_site(f: &Function) -> u32 {
 
 /// Most bytes that are accessed at a site with this window.
 fn span_of(site: u32) -> u64 {
-    1 << (site / SITES)
+    1 << (site / SITES / 2)
 }
 
 /// The place of a site's window in the table.
@@ -151,7 +158,11 @@ pub(crate) fn place(site: u32) -> i32 {
     site as i32 * size_of::<Window>() as i32
 }
 
-/// The permits that stand together from one of a block on, itself first; none if it stands behind such a one.
+/// The permits that stand together from one of a block on, itself first, as many as a window is for; none if it stands behind such a one.
+///
+/// # Errors
+///
+/// The permit stands in another block.
 pub(crate) fn together(f: &Function, block: Block, inst: Inst) -> Result<Vec<&InstData>, Error> {
     let insts = &f.block(block).insts;
     let at = insts.iter().position(|&other| other == inst);
@@ -161,10 +172,23 @@ pub(crate) fn together(f: &Function, block: Block, inst: Inst) -> Result<Vec<&In
     let same = |other: &InstData| {
         (other.op, other.args.first(), guard(other)) == (own.op, own.args.first(), guard(own))
     };
-    if at > 0 && same(f.inst(insts[at - 1])) {
-        return Ok(Vec::new());
+    let before = insts[..at].iter().rev().take_while(|&&other| same(f.inst(other))).count();
+    let mut group: Vec<&InstData> = Vec::new();
+    for (n, &other) in
+        insts.iter().enumerate().skip(at - before).take_while(|&(_, &other)| same(f.inst(other)))
+    {
+        group.push(f.inst(other));
+        let (from, to) = reach(&group)?;
+        if to - from > MOST_SPAN && group.len() > 1 {
+            // Of accesses that were removed, permits of several groups are neighbours.
+            let next = group.pop();
+            if n > at {
+                return Ok(if std::ptr::eq(group[0], own) { group } else { Vec::new() });
+            }
+            group = next.into_iter().collect();
+        }
     }
-    Ok(insts[at..].iter().map(|&inst| f.inst(inst)).take_while(|&data| same(data)).collect())
+    Ok(if group.first().is_some_and(|&first| std::ptr::eq(first, own)) { group } else { Vec::new() })
 }
 
 /// Where the accesses of such permits begin and end, from their address on.
@@ -292,7 +316,7 @@ mod tests {
     #[test]
     fn a_window_holds_what_is_inside_as_a_whole() {
         let permits = permits();
-        let site = site(3, 64).unwrap();
+        let site = site(3, 64, false).unwrap();
         for address in [0, 0x1000, 1 << 63, u64::MAX] {
             assert!(!is_inside(&permits, site, address), "{address:#x} of a window that was never open");
         }
@@ -318,11 +342,11 @@ mod tests {
     #[test]
     fn a_window_is_open_only_while_the_memory_is_as_it_was_found() {
         let permits = permits();
-        let site = site(0, 4).unwrap();
+        let site = site(0, 4, false).unwrap();
         assert!(!permits.open(site, (0x1000, 0x2000), || false));
         assert!(!is_inside(&permits, site, 0x1000));
         // Too small for what a site accesses.
-        let wide = super::site(0, 4096).unwrap();
+        let wide = super::site(0, 4096, false).unwrap();
         assert!(permits.open(wide, (0x1000, 0x1800), || true));
         assert!(!is_inside(&permits, wide, 0x1000));
     }
@@ -331,11 +355,14 @@ mod tests {
     fn sites_that_share_a_window_access_no_more_than_its_span() {
         for bytes in 1..=4096 {
             for number in [0, 1, 15, 16, 1000] {
-                let site = site(number, bytes).unwrap();
-                assert!((site as usize) < WINDOWS && span_of(site) >= bytes, "{bytes}");
+                let [load, store] = [false, true].map(|stores| site(number, bytes, stores).unwrap());
+                for site in [load, store] {
+                    assert!((site as usize) < WINDOWS && span_of(site) >= bytes, "{bytes}");
+                }
+                assert!((load / SITES) % 2 == 0 && (store / SITES) % 2 == 1, "{bytes}");
             }
         }
-        assert_eq!(site(0, 4097), None);
+        assert_eq!(site(0, 4097, true), None);
     }
 
     /// Memory of two stretches. The first goes when the second is asked for, if it is to.

@@ -28,10 +28,9 @@ pub fn interface(launch: &StageLaunch) -> StageInterface {
     }
 }
 
-/// Warps of the chip that a launch file's batch has.
+/// Warps of a launch file's batch.
 pub fn warps(stage: &StageLaunch, program: &Program) -> u64 {
-    let joined = program.image().stage.as_ref().map_or(1, |layout| layout.joined.max(1));
-    let lanes = u64::from(program.image().abi.warp_lanes / joined).max(1);
+    let lanes = u64::from(program.image().abi.warp_lanes).max(1);
     match &stage.work {
         StageWork::Count(count, _) if stage.stage == stages::Stage::TessControl => {
             let patches = program.image().stage.as_ref().map_or(1, |layout| layout.patches_per_warp);

@@ -223,6 +223,6 @@ pub struct StageLayout {
     pub patches_per_warp: u32,
     /// Byte ranges of local memory whose words each lane writes before it or the runtime reads them. They need not begin as zeros.
     pub scratch: Vec<Range<u32>>,
-    /// How many warps of the chip run as one warp of the code; 0 and 1 mean the same. Faults name the chip's warp and lane.
+    /// How many of the chip's warps may run as one; 0 and 1 mean the same.
     pub joined: u32,
 }

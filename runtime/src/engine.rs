@@ -247,12 +247,24 @@ impl Engine {
             return Err(LaunchError::StageSaved.into());
         }
         let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
-        let lanes = stage.guest_lanes();
+        let lanes = stage.lanes;
         let report = self.run_any(task, Some((batch, canvas.as_mut())))?;
         if let (Some(canvas), true) = (canvas, report.is_some()) {
             canvas.paint(batch, lanes);
         }
         Ok(report)
+    }
+
+    /// Whether several warps of a stage may run as one: nothing that the launch asks for is told by warp. The interpreter as a tier of its own
+    /// runs what the chip runs.
+    fn may_join(&self, launch: &Launch) -> bool {
+        let by_warp = launch.max_steps != 0
+            || launch.blocks.is_some()
+            || launch.capture_registers
+            || launch.capture_shared
+            || !launch.registers.is_empty();
+        let counts = self.config.count || self.config.observe.count;
+        self.config.tier != Tier::Interp && !by_warp && !counts
     }
 
     /// `None`: it would have to wait for another launch, and [`Task::waits`] says no.
@@ -264,11 +276,12 @@ impl Engine {
         let Task { program, memory, .. } = *task;
         crate::vm::on_enough_stack(|| {
             let mut needs = Needs::with(&self.config, memory);
+            let join = self.may_join(task.launch);
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
                         // SAFETY: the arrays are borrowed for longer than this call, which ends with the run.
-                        Some(unsafe { StageRun::new(stage, batch, canvas.as_deref_mut()) }?)
+                        Some(unsafe { StageRun::new(stage, batch, canvas.as_deref_mut(), join) }?)
                     }
                     _ => None,
                 };
@@ -295,6 +308,7 @@ impl Engine {
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, needs.translation);
         variant.settle_memory(memory, needs);
+        variant.joined = stage.as_ref().is_some_and(StageRun::is_joined);
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         // Code without loops leaves its regions soon anyway, and the interpreter can stop after each block.
@@ -311,9 +325,7 @@ impl Engine {
         if unlimited {
             plan.max_steps = 0;
         }
-        let joined = plan.stage.as_ref().is_some_and(|stage| stage.joined() > 1 && stage.guest_warps() > 1);
-        let blocks = plan.blocks.end - plan.blocks.start;
-        if launch.capture_registers && (blocks != 1 || plan.warps != 1 || joined) {
+        if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
             return Err(LaunchError::CapturedWarps.into());
         }
         if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {

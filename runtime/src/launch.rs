@@ -72,8 +72,7 @@ pub struct Launch {
     pub shared: Vec<u8>,
     /// Whether to return the final shared memory ([`crate::Report::shared`]). Only for launches of one block.
     pub capture_shared: bool,
-    /// Blocks to run, by linear index; `None`: all. Those of a stage are the chip's warps. Where two run as one, both of them run if one is
-    /// named.
+    /// Blocks to run, by linear index; `None`: all.
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
     pub cancel: Option<CancelToken>,

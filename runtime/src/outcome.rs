@@ -87,8 +87,7 @@ pub(crate) fn registers(
 ) -> BTreeMap<String, Vec<u64>> {
     let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
-    let threads = plan.stage.as_ref().map_or(plan.threads, |stage| stage.guest_lanes());
-    let lanes = if plan.full_warps { plan.lanes } else { threads };
+    let lanes = if plan.full_warps { plan.lanes } else { plan.threads };
     for alias in &program.image().aliases {
         let value = alias_value(alias, plan.lanes, |slot, lane| {
             let scalar = tiers.function().slots.get(slot.index()).map(|data| data.ty.scalar);

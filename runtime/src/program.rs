@@ -305,6 +305,9 @@ impl Program {
         cancel: Option<&CancelToken>,
     ) -> Result<Tiers, Error> {
         let mut function = self.inner.image.function.clone();
+        if let (true, Some(layout)) = (variant.joined, &self.inner.image.stage) {
+            function.lanes *= layout.joined.max(1);
+        }
         if variant.count {
             lane_counts::insert(&mut function);
         }

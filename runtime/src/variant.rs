@@ -38,6 +38,8 @@ pub(crate) struct Variant {
     pub rebase: bool,
     /// Whether code asks before accesses to global memory: in such a space, if there is much memory elsewhere.
     pub permits: bool,
+    /// Whether several warps of a stage run as one.
+    pub joined: bool,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
@@ -119,6 +121,7 @@ impl Variant {
             ignored_bits: 0,
             rebase: false,
             permits: false,
+            joined: false,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,

@@ -161,7 +161,7 @@ fn faults_leave_what_they_leave_in_the_interpreter() {
             // Of accesses of several words, of which lanes have some on either side of the end, another lane may be named (docs/design.md,
             // "Faults"). What lanes below have stored of several words depends on the chunk.
             let several = text.contains("dwordx");
-            let is_exact = |before: u64| !several || code == structures(text) && before % 16 == 0;
+            let is_exact = |before: u64| !several || code == structures(text) && before.is_multiple_of(16);
             for before in [4, 6, 8, 12, 15, 16, 20, 64, 100, 250, 256, 260, 500, 1000, 1020, 1024] {
                 let mut outcomes = engines.iter().map(|engine| {
                     own.fill(0..5, |n| n as u8);

@@ -14,7 +14,7 @@ use crate::context::at;
 use crate::error::Error;
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::{MemoryOperands, is_load, malformed, wide};
-use crate::permits::{self, LIMIT, MORE, PERMIT};
+use crate::permits::{self, LIMIT, MORE, MOST_STEP, PERMIT};
 use crate::translate::describe;
 
 /// Not less.
@@ -53,9 +53,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The number of the window for so many bytes.
-    fn site_for(&mut self, bytes: u64) -> Option<u32> {
-        let site = permits::site(self.next_site, bytes)?;
+    /// The number of the window for so many bytes, of a load or a store.
+    fn site_for(&mut self, bytes: u64, stores: bool) -> Option<u32> {
+        let site = permits::site(self.next_site, bytes, stores)?;
         self.next_site += 1;
         Some(site)
     }
@@ -69,14 +69,17 @@ impl Lower<'_> {
         cold: HostBlock,
     ) -> Result<(), Error> {
         let MemoryOperands { mem, guard, .. } = MemoryOperands::of(data)?;
+        let stores = !is_load(data.op);
         if self.forms.of(address) == Form::Uniform {
-            let site = self.site_for((to - from) as u64).ok_or_else(|| malformed(data))?;
+            let site = self.site_for((to - from) as u64, stores).ok_or_else(|| malformed(data))?;
             self.own_site = site;
             let firsts = self.each_group(self.spans(address), |l| l.general(address))?;
             firsts.iter().for_each(|&first| self.unless_one_inside(first, from, site, cold));
             return Ok(());
         }
-        if let Some(step) = step_of(self.f, &self.forms, address) {
+        if let Some(step) =
+            step_of(self.f, &self.forms, address).filter(|step| step.unsigned_abs() <= MOST_STEP)
+        {
             let (root, more) = self.without_constants(address);
             let (root, more) = if more.abs() < MOST_OFFSET { (root, more) } else { (address, 0) };
             let start = self.start_of(root, mem.space)?;
@@ -84,7 +87,7 @@ impl Lower<'_> {
             let far = apart.map_or(0, |apart| i64::from(apart) * (self.groups as i64 - 1));
             let low = from + (15 * step).min(0) + far.min(0);
             let high = to + (15 * step).max(0) + far.max(0);
-            if let Some(site) = self.site_for((high - low) as u64) {
+            if let Some(site) = self.site_for((high - low) as u64, stores) {
                 self.own_site = site;
                 if let Some(bad) = bad {
                     let good = self.a.block();
@@ -96,7 +99,7 @@ impl Lower<'_> {
                 return Ok(());
             }
         }
-        let site = self.site_for((to - from) as u64).ok_or_else(|| malformed(data))?;
+        let site = self.site_for((to - from) as u64, stores).ok_or_else(|| malformed(data))?;
         self.own_site = site;
         let parts = self.address_parts_of(address)?;
         let masks = self.guard(guard)?;
@@ -164,7 +167,8 @@ impl Lower<'_> {
 
     /// The lanes of an atomic that are not inside its window, by eights, of `masks`.
     pub fn atomics_outside(&mut self, addresses: &[R], masks: &[R], bytes: u8) -> Result<Vec<R>, Error> {
-        let site = self.site_for(bytes.into()).ok_or_else(|| Error::Malformed("a large atomic".into()))?;
+        let site =
+            self.site_for(bytes.into(), true).ok_or_else(|| Error::Malformed("a large atomic".into()))?;
         self.own_site = site;
         let (start, limit) = self.window(site);
         let [start, limit] = [start, limit].map(|place| {

@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
         let guard = data.args.get(data.atomic_operands()).copied();
         let tests_low = AlignmentTest::of(self.f, data, mem, guard)?.is_some();
         let base = self.base(mem.space);
-        let site = if global && self.options.permits { self.site_for(mem.bytes.into()) } else { None };
+        let site = if global && self.options.permits { self.site_for(mem.bytes.into(), true) } else { None };
         let limit = match global {
             true if self.options.permits => None,
             true if wide_address => Some(self.e.load(I64, self.context, at::WINDOW_HIGH)),

@@ -9,7 +9,7 @@ use crate::context::at;
 use crate::error::Error;
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::{MemoryOperands, is_load};
-use crate::permits::{self, LIMIT, MORE, PERMIT};
+use crate::permits::{self, LIMIT, MORE, MOST_STEP, PERMIT};
 use crate::translate::describe;
 
 impl Lower<'_, '_> {
@@ -53,9 +53,9 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// The number of the window for so many bytes.
-    pub(super) fn site_for(&mut self, bytes: u64) -> Option<u32> {
-        let site = permits::site(self.next_site, bytes)?;
+    /// The number of the window for so many bytes, of a load or a store.
+    pub(super) fn site_for(&mut self, bytes: u64, stores: bool) -> Option<u32> {
+        let site = permits::site(self.next_site, bytes, stores)?;
         self.next_site += 1;
         Some(site)
     }
@@ -70,7 +70,8 @@ impl Lower<'_, '_> {
         cold: HostBlock,
     ) -> Result<u32, Error> {
         let MemoryOperands { guard, .. } = MemoryOperands::of(data)?;
-        let own_site = |l: &mut Self| l.site_for((to - from) as u64).ok_or_else(|| malformed(data));
+        let stores = !is_load(data.op);
+        let own_site = |l: &mut Self| l.site_for((to - from) as u64, stores).ok_or_else(|| malformed(data));
         if self.is_uniform(address) {
             let site = own_site(self)?;
             let first = self.scalar(address)?;
@@ -79,10 +80,12 @@ impl Lower<'_, '_> {
             self.go_on_unless(outside, cold);
             return Ok(site);
         }
-        if let Some(step) = step_of(self.f, &self.forms, address) {
+        if let Some(step) =
+            step_of(self.f, &self.forms, address).filter(|step| step.unsigned_abs() <= MOST_STEP)
+        {
             let far = step * (self.lanes() as i64 - 1);
             let (low, high) = (from + far.min(0), to + far.max(0));
-            if let Some(site) = self.site_for((high - low) as u64) {
+            if let Some(site) = self.site_for((high - low) as u64, stores) {
                 let span = self.span(address)?;
                 let first = self.e.iadd_imm(span.first, low as u64);
                 let outside = self.is_outside(first, site);

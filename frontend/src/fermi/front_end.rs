@@ -9,8 +9,8 @@ use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface, join_warps};
-use crate::simt::texture::MAILBOX_BYTES;
+use crate::simt::stage::{Plan, interface, joined_warps};
+use crate::simt::texture::{MAILBOX_BYTES, scratch_of};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -148,13 +148,17 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
     }
     let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
     consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
-    let mut function = lift::lift_code(&code, &lift_options, meter)?;
+    let function = lift::lift_code(&code, &lift_options, meter)?;
     let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
     if let Some(layout) = &mut layout {
         if uses.textures {
-            layout.scratch.push(lift_options.mailbox..lift_options.mailbox + MAILBOX_BYTES);
+            layout.scratch.extend(scratch_of(lift_options.mailbox, &function));
         }
-        join_warps(lift_options.stage, &mut function, &mut abi, layout);
+        if uses.local {
+            // Addresses that the program computes may lead there.
+            layout.scratch.clear();
+        }
+        layout.joined = joined_warps(lift_options.stage, &function);
     }
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),

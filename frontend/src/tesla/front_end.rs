@@ -8,8 +8,8 @@ use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface, join_warps};
-use crate::simt::texture::MAILBOX_BYTES;
+use crate::simt::stage::{Plan, interface, joined_warps};
+use crate::simt::texture::{MAILBOX_BYTES, scratch_of};
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
@@ -131,13 +131,17 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         lift_options.plan = Some(plan);
     }
     place_variables(&module.globals, &mut abi, &mut consts)?;
-    let mut function = lift::lift_graph(&graph, &lift_options, meter)?;
+    let function = lift::lift_graph(&graph, &lift_options, meter)?;
     let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
     if let Some(layout) = &mut layout {
         if uses.textures {
-            layout.scratch.push(lift_options.mailbox..lift_options.mailbox + MAILBOX_BYTES);
+            layout.scratch.extend(scratch_of(lift_options.mailbox, &function));
         }
-        join_warps(lift_options.target.stage, &mut function, &mut abi, layout);
+        if uses.local.is_some() {
+            // Addresses that the program computes may lead there.
+            layout.scratch.clear();
+        }
+        layout.joined = joined_warps(lift_options.target.stage, &function);
     }
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),

@@ -212,7 +212,7 @@ fn stores_are_recorded_outside_the_window() {
 #[test]
 fn no_part_has_pages_of_others_and_of_the_space() {
     let reservation = Reservation::near(1 << 32).unwrap();
-    let space = Space::new(reservation, 0, Some(AT + 2 * PAGE..AT + 4 * PAGE)).unwrap();
+    let space = Space::new(reservation, 0, Some(AT + 2 * PAGE..AT + 4 * PAGE), None).unwrap();
     let parts = |first: u64, last: u64| {
         let mut parts = Vec::new();
         space.each_tracked(first, last, |at, host, pages, tracked| {

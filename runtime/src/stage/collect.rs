@@ -76,7 +76,7 @@ impl StageRun {
     /// Writes the rows of a warp that has ended, whose local memory [`StageRun::fill`] has filled.
     pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
         self.collect_shared(shared, warp);
-        let lanes = self.program.lanes;
+        let lanes = self.lanes;
         let (words, filled) = local.words();
         let left = Left { lot: &filled.lot, words, shared: shared.as_chunks().0, lanes };
         match self.program.interface.stage {

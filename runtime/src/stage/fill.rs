@@ -49,7 +49,7 @@ struct HeldRow {
 impl StageRun {
     /// Makes a warp's local memory what it starts with. Memory that is `fresh` holds zeros.
     pub fn fill(&self, local: &mut Local, warp: u64, fresh: bool) {
-        let lanes = self.program.lanes;
+        let lanes = self.lanes;
         let (words, filled) = local.words_mut();
         self.find_lot(warp, &mut filled.lot);
         let Filled { held, lot, all_present, all_covered } = filled;
@@ -170,7 +170,7 @@ impl StageRun {
         // Where the rows of the lanes begin.
         rows.iter_mut().for_each(|row| *row *= vertices * source.stride);
         let one = one.map(|row| row * vertices * source.stride);
-        let (parts, lanes) = (parts(input), self.program.lanes);
+        let (parts, lanes) = (parts(input), self.lanes);
         for vertex in 0..vertices {
             for number in 0..input.words as usize {
                 let start = area.start as usize

@@ -19,7 +19,7 @@ const MOST_WORDS: u32 = 1 << 14;
 pub(crate) struct StageProgram {
     pub interface: StageInterface,
     pub layout: StageLayout,
-    /// Lanes of a warp.
+    /// Lanes of a warp of the chip.
     pub lanes: usize,
     /// Bytes of shared memory that a warp has.
     pub shared_bytes: usize,
@@ -87,11 +87,6 @@ fn loads_known_words(function: &Function) -> bool {
 }
 
 impl StageProgram {
-    /// Lanes of a warp of the chip.
-    pub fn guest_lanes(&self) -> usize {
-        self.lanes / self.layout.joined.max(1) as usize
-    }
-
     /// Checks an interface against the image that was lifted for it.
     pub fn new(image: &KernelImage, interface: StageInterface) -> Result<Self, Error> {
         let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });

@@ -20,6 +20,8 @@ pub(super) const WARP_QUADS: usize = WARP / 4;
 pub(crate) struct StageRun {
     pub(super) program: Arc<StageProgram>,
     pub(super) items: Items,
+    /// Lanes of a warp.
+    pub(super) lanes: usize,
     /// Lanes with something to do, of a full warp and of all.
     pub(super) per_warp: usize,
     total: u64,
@@ -206,7 +208,7 @@ fn count(program: &StageProgram, work: &Work<'_>) -> Result<(Items, Counts), Err
 }
 
 impl StageRun {
-    /// Checks a batch. What quads of a picture leave goes to the canvas.
+    /// Checks a batch. What quads of a picture leave goes to the canvas. `join`: warps that may run as one do.
     ///
     /// # Safety
     ///
@@ -215,12 +217,14 @@ impl StageRun {
         program: &Arc<StageProgram>,
         batch: &mut Batch<'_>,
         canvas: Option<&mut Canvas>,
+        join: bool,
     ) -> Result<Self, Error> {
         let StageProgram { interface, layout, lanes, .. } = &**program;
         let (items, counts) = count(program, &batch.work)?;
+        let lanes = if join { *lanes * layout.joined.max(1) as usize } else { *lanes };
         let per_warp = match interface.stage {
             Stage::TessControl => (layout.patches_per_warp * interface.invocations) as usize,
-            _ => *lanes,
+            _ => lanes,
         };
         if batch.inputs.len() != interface.inputs.len() || batch.outputs.len() != interface.outputs.len() {
             return Err(LaunchError::BatchArrays {
@@ -305,6 +309,7 @@ impl StageRun {
         Ok(StageRun {
             program: program.clone(),
             items,
+            lanes,
             per_warp,
             total: counts.lanes,
             inputs,
@@ -317,22 +322,17 @@ impl StageRun {
 
     /// Lanes of a warp.
     pub fn lanes(&self) -> u32 {
-        self.program.lanes as u32
+        self.lanes as u32
     }
 
     /// Lanes of a warp of the chip, of which one warp may stand for several.
     pub fn guest_lanes(&self) -> u32 {
-        self.program.guest_lanes() as u32
+        self.program.lanes as u32
     }
 
-    /// How many warps of the chip a warp stands for.
-    pub fn joined(&self) -> u32 {
-        self.program.layout.joined.max(1)
-    }
-
-    /// Warps of the chip that the batch has.
-    pub fn guest_warps(&self) -> u32 {
-        self.total.div_ceil(self.per_warp as u64 / u64::from(self.joined())) as u32
+    /// Whether one warp stands for several of the chip's.
+    pub fn is_joined(&self) -> bool {
+        self.lanes > self.program.lanes
     }
 
     /// Warps of the batch.

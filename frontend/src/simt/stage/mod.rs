@@ -10,11 +10,11 @@ mod plan;
 pub(crate) use emit::{At, Read};
 pub(crate) use plan::{Plan, Uses};
 
-use warpjit_ir::function::SlotInit;
-use warpjit_ir::{Function, KernelAbi, ParamSpace, Reach};
+use warpjit_ir::function::{SlotData, SlotInit};
+use warpjit_ir::{Function, Imm, InstData, KernelAbi, ParamSpace, Reach, Space, Terminator};
 
 use crate::isa::Stage;
-use crate::stage::{Per, StageInput, StageLayout};
+use crate::stage::{Per, StageInput};
 
 /// A space that a program reads inputs from. Numbers of words in one say nothing about those in another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -58,24 +58,22 @@ pub(crate) fn interface(compute: KernelAbi, shared_bytes: u32, local_bytes: u32)
     }
 }
 
-/// How many warps run as one: the code then has as many lanes as masks have bits.
+/// How many warps may run as one: the code then has as many lanes as masks have bits.
 const JOINED: u32 = 2;
 
-/// Lets several warps of a stage run as one, where no lane can tell: what a warp costs, whatever its lanes do, is paid once for all. Lanes
-/// of tessellation control share memory; other programs could tell by votes, shuffles, and the number of a lane.
-pub(crate) fn join_warps(
-    stage: Stage,
-    function: &mut Function,
-    abi: &mut KernelAbi,
-    layout: &mut StageLayout,
-) {
-    let asks_others = function.insts.iter().any(|inst| inst.op.reach() == Reach::Warp);
-    let asks_itself = function.slots.iter().any(|slot| matches!(slot.init, SlotInit::Builtin(_)));
-    if stage == Stage::TessControl || asks_others || asks_itself {
-        return;
-    }
-    let lanes = LANES * JOINED;
-    (function.lanes, abi.warp_lanes) = (lanes, lanes);
-    (abi.max_block[0], abi.max_threads) = (lanes, lanes);
-    layout.joined = JOINED;
+/// How many warps of a stage may run as one because no lane can tell. Then what a warp costs, whatever its lanes do, is paid once for all.
+/// Lanes of tessellation control share memory; other programs could tell by votes, shuffles, shared memory, barriers, and the number of a
+/// lane.
+pub(crate) fn joined_warps(stage: Stage, function: &Function) -> u32 {
+    let asks_others = |inst: &InstData| {
+        inst.op.reach() == Reach::Warp
+            || matches!(inst.imm, Imm::Mem(mem) | Imm::Atomic(mem, _) if mem.space == Space::Shared)
+    };
+    let asks_itself = |slot: &SlotData| matches!(slot.init, SlotInit::Builtin(_));
+    let waits = |block| matches!(function.term(block), Terminator::Barrier { .. });
+    let can_tell = stage == Stage::TessControl
+        || function.insts.iter().any(asks_others)
+        || function.slots.iter().any(asks_itself)
+        || function.block_ids().any(waits);
+    if can_tell { 1 } else { JOINED }
 }

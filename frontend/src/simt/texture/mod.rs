@@ -14,6 +14,10 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
+use warpjit_ir::{Function, Imm};
+
 pub(crate) use device::{FERMI, TESLA};
 pub(crate) use lift::Arguments;
 pub(crate) use request::{Family, Level, Operation, Query, Request};
@@ -41,5 +45,21 @@ const SAMPLE: u32 = 15;
 pub(crate) const RESULTS: u32 = 16;
 /// Where the changes begin: what they are is subtracted here, because it is not flushed, as the program around may be.
 const ORIGIN: u32 = 20;
+/// Words of a mailbox that are read where an instruction has written them, or the unit has. The others may be read as well, because of
+/// what a descriptor says: they begin as zeros.
+const SCRATCH: [Range<u32>; 5] = [0..1, 5..10, 12..13, 15..21, 23..24];
 /// Words of arguments in all, the results among them.
 const WORDS: usize = 23;
+
+/// Bytes of a mailbox that need not begin as zeros, if all that a program asks of devices is textures.
+pub(crate) fn scratch_of(mailbox: u32, function: &Function) -> impl Iterator<Item = Range<u32>> {
+    let asks_others = function.insts.iter().any(|inst| match inst.imm {
+        Imm::Device(site) => ![&FERMI, &TESLA].into_iter().any(|unit| std::ptr::eq(site.callee, unit)),
+        _ => false,
+    });
+    let words = if asks_others { [const { 0..0 }; 5] } else { SCRATCH };
+    words
+        .into_iter()
+        .filter(|words| !words.is_empty())
+        .map(move |words| mailbox + 4 * words.start..mailbox + 4 * words.end)
+}

@@ -19,6 +19,9 @@ use crate::types::{Scalar, Type};
 /// Most accesses whose permits stand together.
 const MOST: usize = 4;
 
+/// Most bytes from the first to the last of what they access. Code generators have windows for no less.
+const MOST_SPAN: i64 = 1024;
+
 /// Adds permits to a device that ignores no bits; returns whether there are accesses.
 pub fn run(func: &mut Function) -> bool {
     let has_some =
@@ -71,10 +74,14 @@ fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
 fn followers(func: &Function, inst: Inst, rest: &[Inst]) -> usize {
     let first = func.inst(inst);
     let guard = |op: Opcode| if op == Opcode::Store { 2 } else { 1 };
-    let follows = |other: &Inst| {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    let mut follows = |other: &Inst| {
         let data = func.inst(*other);
+        let Some(mem) = global_access(func, *other) else { return false };
+        low = low.min(mem.offset.into());
+        high = high.max(i64::from(mem.offset) + i64::from(mem.bytes));
         data.op == first.op
-            && global_access(func, *other).is_some()
+            && high - low <= MOST_SPAN
             && data.args[0] == first.args[0]
             && data.args.get(guard(data.op)) == first.args.get(guard(first.op))
     };

@@ -122,7 +122,8 @@ impl Plan {
         // A graphics stage finds nothing in its memory but inputs.
         let header_fields: &[HeaderField] = if stage.is_none() { &abi.header } else { &[] };
         let threads = product(block);
-        if threads > u64::from(abi.max_threads) {
+        let lanes = stage.as_ref().map_or(abi.warp_lanes, StageRun::lanes);
+        if stage.is_none() && threads > u64::from(abi.max_threads) {
             return Err(LaunchError::BlockThreads { block, threads, limit: abi.max_threads }.into());
         }
         let threads = threads as u32;
@@ -146,15 +147,11 @@ impl Plan {
                 );
             }
         }
-        let total = stage.as_ref().map_or(product(grid), |stage| stage.guest_warps().into());
-        let mut blocks = launch.blocks.clone().unwrap_or(0..total);
+        let total = product(grid);
+        let blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
             let Range { start, end } = blocks;
             return Err(LaunchError::Blocks { start, end, total }.into());
-        }
-        if let Some(stage) = &stage {
-            let joined = u64::from(stage.joined());
-            blocks = blocks.start / joined..blocks.end.div_ceil(joined);
         }
         let limit = |what: &'static str, found: u64, limit: u32, unit: &'static str| {
             if found > u64::from(limit) {
@@ -195,19 +192,19 @@ impl Plan {
             extent: grid,
             size: block,
             threads,
-            lanes: abi.warp_lanes,
+            lanes,
             full_warps: abi.full_warps,
-            warps: threads.div_ceil(abi.warp_lanes),
+            warps: threads.div_ceil(lanes),
             blocks,
             shared: vec![0; shared_bytes as usize],
             block_fields: Vec::new(),
             local_bytes: needs.local_bytes,
             consts: Vec::new(),
             windows: Windows::new(&launch.globals)?,
-            segments: Segments::new(needs, function, threads.div_ceil(abi.warp_lanes), launch.scratch_ring)?,
+            segments: Segments::new(needs, function, threads.div_ceil(lanes), launch.scratch_ring)?,
             locks: Locks::default(),
             user_data: user_data(needs, function, launch)?,
-            slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
+            slots: named_slots(function, needs.aliases, lanes, launch)?,
             textures: launch.textures.clone(),
             samplers: Samplers::default(),
             max_steps: launch.max_steps,

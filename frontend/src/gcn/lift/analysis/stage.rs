@@ -134,8 +134,6 @@ impl Places {
     /// Lays out local memory from an address on.
     pub(in crate::gcn::lift) fn new(interface: &StageInterface, graph: &Graph, from: u32) -> Places {
         let mut places = Places { stage: interface.stage, end: from, ..Places::default() };
-        // The mailbox.
-        places.layout.scratch.push(0..from);
         let fragment = interface.stage == Stage::Fragment;
         places.live = places.lane_word(if fragment { LaneWord::Covered } else { LaneWord::Present });
         if interface.stage == Stage::TessControl {
