@@ -276,7 +276,7 @@ impl Engine {
         let Task { program, memory, .. } = *task;
         crate::vm::on_enough_stack(|| {
             let mut needs = Needs::with(&self.config, memory);
-            let join = self.may_join(task.launch);
+            let mut join = self.may_join(task.launch);
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -288,7 +288,10 @@ impl Engine {
                 if run.as_ref().is_some_and(|run| run.warps() == 0) {
                     return Ok(Some(Report::default()));
                 }
+                let joined = run.as_ref().is_some_and(StageRun::is_joined);
                 match self.run_with(task, needs, run)? {
+                    // What such programs do can be done again: then the fault and what was there before it are the chip's.
+                    Ran::Whole(report) if joined && report.fault.is_some() => join = false,
                     Ran::Whole(report) => return Ok(Some(*report)),
                     Ran::Waits => return Ok(None),
                     // Mapping the launch's own segments made memory coarse, or another thread changed the space meanwhile.

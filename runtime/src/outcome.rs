@@ -34,16 +34,12 @@ pub(crate) fn describe(program: &Program, plan: &Plan, block: u64, found: &Block
             (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
             (address, _) => address,
         };
-    // Where one warp stands for several of the chip's, each of which is a block, they are told apart.
-    let guest_lanes = plan.stage.as_ref().map_or(plan.lanes, |stage| stage.guest_lanes()).max(1);
-    let block = plan.coordinates(block);
-    let first = block[0] * (plan.lanes / guest_lanes) + found.lane / guest_lanes;
     Fault {
         kind,
         pc: program.address_of(found.pc),
-        block: [first, block[1], block[2]],
+        block: plan.coordinates(block),
         warp: found.warp,
-        lane: found.lane % guest_lanes,
+        lane: found.lane,
         address: fault.and_then(address_of),
         space: fault.and_then(|fault| fault.space).map(|space| space.name().to_owned()),
         store: fault.is_some_and(|fault| fault.store),

@@ -185,6 +185,31 @@ fn faults_leave_what_they_leave_in_the_interpreter() {
     }
 }
 
+/// What may only be read is not stored to, whatever was loaded from there before: windows are shared by accesses.
+#[test]
+fn loads_open_nothing_for_stores() {
+    for store in ["flat_store_dword v[2:3], v1", "flat_store_short v[2:3], v1", "flat_atomic_add v[2:3], v1"]
+    {
+        for others in [0, 1, 14, 15, 16, 17, 31] {
+            let other =
+                "flat_load_dword v8, v[4:5]\nv_add_u32 v4, vcc, 4, v4\nv_addc_u32 v5, vcc, 0, v5, vcc\n";
+            let load = "flat_load_dword v7, v[2:3]\nflat_load_ushort v9, v[2:3]\n";
+            let wait = "s_waitcnt vmcnt(0) & lgkmcnt(0)\n";
+            let space = Space::new(&format!("{load}{}{wait}{store}\n{wait}", other.repeat(others)));
+            let own = Own::new();
+            own.register(&space, 2..3, Access::ReadOnly);
+            own.register(&space, 16..48, Access::ReadWrite);
+            let before = own.bytes(2..3);
+            for engine in engines() {
+                let at = own.page(2);
+                let fault = space.run(&engine, 1, at, own.page(20));
+                assert_eq!(fault, Some((at, 0, true)), "{store}, {others}: {:?}", engine.config());
+                assert_eq!(own.bytes(2..3), before, "{store}, {others}: {:?}", engine.config());
+            }
+        }
+    }
+}
+
 /// Lanes of one access in several buffers, and a loop that goes from one buffer to another in each turn.
 #[test]
 fn buffers_alternate() {

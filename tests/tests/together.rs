@@ -28,6 +28,7 @@ mod gcn_vector;
 mod global_windows;
 mod helper_lanes;
 mod indexed_loads;
+mod joined_warps;
 mod lanes_apart;
 mod lanes_descending;
 mod lanes_in_runs;

@@ -672,9 +672,14 @@ impl Lower<'_> {
             [k] => self.a.kortest(k, k),
             [a, b] => self.a.kortest(a, b),
             _ => {
-                let pairs: Vec<R> =
-                    masks.chunks(2).map(|h| self.a.k3(Code::VEX_Korw_kr_kr_kr, h[0], h[1])).collect();
-                self.a.kortest(pairs[0], pairs[1]);
+                let pairs: Vec<R> = masks
+                    .chunks(2)
+                    .map(|pair| match *pair {
+                        [a, b] => self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b),
+                        _ => pair[0],
+                    })
+                    .collect();
+                self.test_any(&pairs);
             }
         }
     }

@@ -11,7 +11,7 @@ pub(crate) use emit::{At, Read};
 pub(crate) use plan::{Plan, Uses};
 
 use warpjit_ir::function::{SlotData, SlotInit};
-use warpjit_ir::{Function, Imm, InstData, KernelAbi, ParamSpace, Reach, Space, Terminator};
+use warpjit_ir::{Function, Imm, InstData, KernelAbi, Opcode, ParamSpace, Reach, Space, Terminator};
 
 use crate::isa::Stage;
 use crate::stage::{Per, StageInput};
@@ -63,11 +63,17 @@ const JOINED: u32 = 2;
 
 /// How many warps of a stage may run as one because no lane can tell. Then what a warp costs, whatever its lanes do, is paid once for all.
 /// Lanes of tessellation control share memory; other programs could tell by votes, shuffles, shared memory, barriers, and the number of a
-/// lane.
+/// lane. Programs that store to memory of others are not joined either, so that a batch in which a lane faults can be run again as the
+/// chip would.
 pub(crate) fn joined_warps(stage: Stage, function: &Function) -> u32 {
     let asks_others = |inst: &InstData| {
-        inst.op.reach() == Reach::Warp
-            || matches!(inst.imm, Imm::Mem(mem) | Imm::Atomic(mem, _) if mem.space == Space::Shared)
+        let stores = match inst.imm {
+            Imm::Mem(mem) if inst.op == Opcode::Load => mem.space == Space::Shared,
+            Imm::Mem(mem) | Imm::Atomic(mem, _) => mem.space != Space::Local,
+            Imm::Device(site) => (site.callee.stores)(site.params),
+            _ => false,
+        };
+        stores || inst.op.reach() == Reach::Warp
     };
     let asks_itself = |slot: &SlotData| matches!(slot.init, SlotInit::Builtin(_));
     let waits = |block| matches!(function.term(block), Terminator::Barrier { .. });
