@@ -185,6 +185,25 @@ fn faults_leave_what_they_leave_in_the_interpreter() {
     }
 }
 
+/// Only lanes from one on lie beyond the end, whichever it is.
+#[test]
+fn a_lane_beyond_the_end_faults_wherever_it_is() {
+    for (text, store) in
+        KINDS.into_iter().filter(|(text, _)| text.contains("dword v") && !text.starts_with("s_"))
+    {
+        let space = Space::new(&waiting(text));
+        let own = Own::new();
+        own.register(&space, 2..24, Access::ReadWrite);
+        for engine in engines() {
+            for lane in [1, 15, 16, 31, 32, 44, 48, 63] {
+                let end = own.page(24);
+                let fault = space.run(&engine, 1, end - 4 * lane, own.page(4));
+                assert_eq!(fault, Some((end, lane as u32, store)), "{text}: {:?}", engine.config());
+            }
+        }
+    }
+}
+
 /// What may only be read is not stored to, whatever was loaded from there before: windows are shared by accesses.
 #[test]
 fn loads_open_nothing_for_stores() {

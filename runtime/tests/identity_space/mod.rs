@@ -18,7 +18,7 @@ pub fn engines() -> Vec<Engine> {
     let mut configs =
         vec![of(Tier::Interp, HostLevel::Native, None), of(Tier::Auto, HostLevel::Native, None)];
     for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
-        for chunk_groups in [None, Some(0), Some(1), Some(4)] {
+        for chunk_groups in [None, Some(0), Some(1), Some(4), Some(16)] {
             configs.push(of(Tier::Jit, host, chunk_groups));
         }
     }
