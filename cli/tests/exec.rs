@@ -93,17 +93,27 @@ fn children_inherit_what_is_set() {
     let folder = library.parent().unwrap();
     let mut command = common::command(
         folder,
-        &["exec", "--", "sh", "-c", "echo $AMD_DEBUG; echo $LD_PRELOAD; echo $MESA_VK_WSI_DEBUG"],
+        &[
+            "exec",
+            "--",
+            "sh",
+            "-c",
+            "echo $AMD_DEBUG; echo $LD_PRELOAD; echo $MESA_VK_WSI_DEBUG; echo $RADV_DEBUG",
+        ],
     );
     command
         .env("WARPJIT_EXEC_LIBRARY", &library)
         .env("WARPJIT_EXEC_HSA_LIBRARY", &library)
         .env("AMD_DEBUG", "info")
+        .env("RADV_DEBUG", "nocache")
         .env("LD_PRELOAD", &library);
     let out = text(&command.output().unwrap().stdout);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("nodcc") && lines[0].ends_with(",info"), "{out}");
-    assert_eq!(lines[1..], [format!("{0}:{0}:{0}", library.display()), "sw".into()]);
+    assert_eq!(lines[1..3], [format!("{0}:{0}:{0}", library.display()), "sw".into()]);
+    // The card has no DMA engine, which RADV else uses for pictures of windows from gfx9 on.
+    let switches: Vec<&str> = lines[3].split(',').collect();
+    assert!(switches.contains(&"nodma") && switches.last() == Some(&"nocache"), "{out}");
 }
 
 #[test]

@@ -223,6 +223,40 @@ fn all_instruction_sets_have_profiles() {
     }
 }
 
+/// As drivers have it, and `warpjit exec --record` writes it: above 4 GiB, in two places.
+#[test]
+fn code_in_memory_is_listed_where_it_lies() {
+    let home = folder("profile_memory", IOTA, "");
+    let chip = warpjit_frontend::Chip::from(warpjit_frontend::gcn::Generation::Gfx8);
+    let target = chip.target();
+    let assemble = |source| {
+        target.assemble(source, warpjit_frontend::Stage::Compute).unwrap_or_else(|e| panic!("{source}: {e}"))
+    };
+    let caller = "s_mov_b32 s6, 1\ns_swappc_b64 s[4:5], s[2:3]\ns_add_u32 s6, s6, 100\ns_endpgm\n";
+    fs::write(home.join("caller.bin"), assemble(caller)).unwrap();
+    fs::write(home.join("called.bin"), assemble("s_add_u32 s6, s6, 41\ns_setpc_b64 s[4:5]\n")).unwrap();
+    let launch = "[program]\nisa = 'gcn'\nchip = 'fiji'\nat = 0x712345100\nknown_user_data = [2, 3]\nrsrc1 = 0x2c0043\n\
+                  rsrc2 = 0x8\n[launch]\ngrid = [3, 1, 1]\nblock = [64, 1, 1]\nuser_data = [8, 9, 0x3000, 0x9a]\n\
+                  [[buffer]]\nname = 'caller'\naddress = 0x712345100\ndata = 'caller.bin'\naccess = 'r'\n\
+                  [[buffer]]\nname = 'called'\naddress = 0x9a00003000\ndata = 'called.bin'\naccess = 'r'\n";
+    fs::write(home.join("launch.toml"), launch).unwrap();
+    let (status, profile) = json(&home, &["profile", "launch.toml", "--seconds", "0"]);
+    assert_eq!(status, 0, "{profile}");
+    for (pc, text) in [
+        (0x7_1234_5100_u64, "s_mov_b32 s6, 1"),
+        (0x7_1234_5104, "s_swappc_b64 s[4:5], s[2:3]"),
+        (0x7_1234_5108, "s_add_u32 s6, s6, 0x64"),
+        (0x7_1234_5110, "s_endpgm"),
+        (0x9a_0000_3000, "s_add_u32 s6, s6, 41"),
+        (0x9a_0000_3004, "s_setpc_b64 s[4:5]"),
+    ] {
+        let line = profile["lines"].as_array().unwrap().iter().find(|line| line["pc"] == pc);
+        let line = line.unwrap_or_else(|| panic!("{text}: {profile}"));
+        // Once for each of the three warps.
+        assert_eq!((&line["text"], &line["executions"]), (&text.into(), &3.into()));
+    }
+}
+
 /// Counted by hand: eight lanes of 64 go into the branch.
 #[test]
 fn lanes_of_exec_are_those_of_vector_instructions_comparisons_too() {

@@ -20,7 +20,7 @@ fn driver() -> Option<PathBuf> {
 fn on_card(chip: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LD_PRELOAD", library()).env("WARPJIT_EXEC_CHIP", chip).env("WARPJIT_EXEC_CACHE", "");
-    command.env("RADV_DEBUG", "nodcc,nohiz,nofastclears,nofmask");
+    command.env("RADV_DEBUG", "nodcc,nohiz,nofastclears,nofmask,nodma");
     command.env("AMD_DEBUG", "nodcc,nohyperz,nofmask,mono");
     if let Some(driver) = driver() {
         command.env("VK_ICD_FILENAMES", &driver).env("VK_DRIVER_FILES", &driver);

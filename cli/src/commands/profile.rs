@@ -9,7 +9,7 @@ use warpjit::outcome::{Outcome, Status};
 use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
 use warpjit::suite::Host;
 use warpjit_frontend::container::Selection;
-use warpjit_runtime::{Engine, Observe, Samples, Tier};
+use warpjit_runtime::{CodePiece, Engine, Observe, Samples, Tier};
 
 use super::code::Code;
 use super::first_run;
@@ -53,9 +53,11 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     setting.kernel.clone_from(&image.function.name);
     let front_end = code.module.isa.front_end();
     let mut listing = Vec::new();
-    for (words, address) in parts_to_list(&code, image, &counted.profile) {
-        let text = code.chip.target().listing(words, address, code.stage);
-        listing.extend(parse_listing(&text, front_end.listing_unit()));
+    for part in parts_to_list(&code, image, &counted.profile) {
+        let text = code.chip.target().listing(part.words, part.listed_at, code.stage);
+        let mut lines = parse_listing(&text, front_end.listing_unit());
+        lines.iter_mut().for_each(|line| line.pc = line.pc.wrapping_add(part.shift));
+        listing.extend(lines);
     }
     let profile = Profile::new(Parts {
         setting,
@@ -76,13 +78,26 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     Ok(Status::Ok)
 }
 
-/// What to list: of code that is all of a container its kernels, without headers and data, unless something else was executed.
+/// A run of code to list.
+struct Part<'c> {
+    words: &'c [u8],
+    /// The address that its listing begins with.
+    listed_at: u32,
+    /// How far the guest addresses, which profiles count by, are from those of the listing.
+    shift: u64,
+}
+
+/// What to list: of code that is all of a container its kernels, without headers and data, unless something else was executed. Of code in
+/// guest memory all that was read.
 fn parts_to_list<'c>(
     code: &'c Code,
     image: &'c warpjit_runtime::KernelImage,
     profile: &warpjit_runtime::Profile,
-) -> Vec<(&'c [u8], u32)> {
-    let (bytes, base) = image.code.file().unwrap_or_default();
+) -> Vec<Part<'c>> {
+    let Some((bytes, base)) = image.code.file() else {
+        return image.code.pieces().iter().map(part_in_memory).collect();
+    };
+    let in_file = |(words, listed_at)| Part { words, listed_at, shift: 0 };
     let mut parts: Vec<(&[u8], u32)> = Vec::new();
     for kernel in &code.module.kernels {
         let behind = kernel.address.checked_sub(base).map(|start| start as usize);
@@ -94,7 +109,16 @@ fn parts_to_list<'c>(
     }
     let holds =
         |pc: u64| parts.iter().any(|(code, start)| pc.wrapping_sub(u64::from(*start)) < code.len() as u64);
-    if profile.instructions.keys().all(|&pc| holds(pc)) { parts } else { vec![(bytes, base)] }
+    let parts = if profile.instructions.keys().all(|&pc| holds(pc)) { parts } else { vec![(bytes, base)] };
+    parts.into_iter().map(in_file).collect()
+}
+
+/// Listings have 32-bit addresses: the lower half of the guest's, so that targets of branches are found, unless it wraps within the code.
+fn part_in_memory(piece: &CodePiece) -> Part<'_> {
+    let low = piece.address as u32;
+    let wraps = u64::from(low) + piece.bytes.len() as u64 > u64::from(u32::MAX);
+    let listed_at = if wraps { piece.position } else { low };
+    Part { words: &piece.bytes, listed_at, shift: piece.address.wrapping_sub(listed_at.into()) }
 }
 
 /// Runs until there is enough to say, but for the run that compiles.
