@@ -359,7 +359,7 @@ mod tests {
                 for site in [load, store] {
                     assert!((site as usize) < WINDOWS && span_of(site) >= bytes, "{bytes}");
                 }
-                assert!((load / SITES) % 2 == 0 && (store / SITES) % 2 == 1, "{bytes}");
+                assert_eq!([load, store].map(|site| site / SITES % 2), [0, 1], "{bytes}");
             }
         }
         assert_eq!(site(0, 4097, true), None);
