@@ -284,6 +284,8 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         ("one_lane", false, "there is no mask", "v0: i32 = slot.get s0\nv1: i32 = iadd v0, v0\nslot.set s0, v1\nreturn 0".into()),
         ("pairs", true, "two words are one address", PAIRS.into()),
         ("pairs", false, "they are not put together", with(&with(PAIRS, "v12: i64 = ior v11, v9", "v12: i64 = ixor v11, v9"), "v11: i64 = ishl v10, v5", "v11: i64 = iadd v10, v10")),
+        ("permit", true, "a load of global memory", "v0: i64 = slot.get s6\nv1: i32 = load.u32 global0[v0] align 4\nslot.set s0, v1\nreturn 0".into()),
+        ("permit", false, "memory of the block is its own", "v0: i32 = slot.get s0\nv1: i32 = load.u32 shared[v0] align 4\nslot.set s0, v1\nreturn 0".into()),
         ("remaining", true, "who is not in the mask cannot be taken from it", format!("{taken}v5: mask = inot v0\n{and_not}")),
         ("remaining", false, "these lanes may be in it", format!("{taken}v5: mask = slot.get s7\n{and_not}")),
         ("schedule", true, "one chain waits for the other", chains(60)),
