@@ -9,6 +9,7 @@ use super::window_access::{BANK, WINDOWS, WindowWords};
 use warpjit_ir::entities::{Block, Inst, Value};
 use warpjit_ir::function::{Function, Imm};
 use warpjit_ir::opcodes::{MemAccess, Opcode, Space};
+use warpjit_ir::passes::permit::{global_access, knows_accesses};
 use warpjit_ir::types::{Scalar, Type};
 
 /// Where the start is in the const bank, after the descriptions of windows.
@@ -23,21 +24,10 @@ pub(super) fn bank_of(start: u64) -> Box<[u8; BANK_BYTES]> {
     bytes
 }
 
-/// The access of an operation to global memory.
-fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
-    func.mem_access(inst).filter(|mem| matches!(mem.space, Space::Global(_)))
-}
-
 /// Rewrites all accesses of a function; `false`, with the function as it was, if it has some of another kind: then the interpreter runs it.
 /// `ignored`: so many of the highest bits of 64-bit addresses repeat the bit below them, whatever the guest has there.
 pub fn run(func: &mut Function, ignored: u32) -> bool {
-    let known = |inst: Inst| {
-        let data = func.inst(inst);
-        global_access(func, inst).is_none()
-            || matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic)
-                && matches!(func.ty(data.args[0]).scalar, Scalar::I32 | Scalar::I64)
-    };
-    if !func.block_ids().flat_map(|block| &func.block(block).insts).all(|&inst| known(inst)) {
+    if !knows_accesses(func) {
         return false;
     }
     for block in func.block_ids() {

@@ -32,13 +32,7 @@ pub fn run(func: &mut Function) -> bool {
 /// Adds permits to all accesses of a function; `false`, with the function as it was, if it has some of another kind: then no code can be made.
 /// `ignored`: so many of the highest bits of 64-bit addresses repeat the bit below them, whatever the guest has there.
 pub fn run_with(func: &mut Function, ignored: u32) -> bool {
-    let known = |inst: Inst| {
-        let data = func.inst(inst);
-        global_access(func, inst).is_none()
-            || matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic)
-                && matches!(func.ty(data.args[0]).scalar, Scalar::I32 | Scalar::I64)
-    };
-    if !func.block_ids().flat_map(|block| &func.block(block).insts).all(|&inst| known(inst)) {
+    if !knows_accesses(func) {
         return false;
     }
     for block in func.block_ids() {
@@ -65,8 +59,20 @@ pub fn run_with(func: &mut Function, ignored: u32) -> bool {
     true
 }
 
+/// Whether all that a function does in global memory are loads, stores and atomics at addresses of 32 or 64 bits: what this pass, and the
+/// runtime's for the range that a space hands out, can rewrite.
+pub fn knows_accesses(func: &Function) -> bool {
+    let known = |inst: Inst| {
+        let data = func.inst(inst);
+        global_access(func, inst).is_none()
+            || matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic)
+                && matches!(func.ty(data.args[0]).scalar, Scalar::I32 | Scalar::I64)
+    };
+    func.block_ids().flat_map(|block| &func.block(block).insts).all(|&inst| known(inst))
+}
+
 /// The access of an operation to global memory.
-fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
+pub fn global_access(func: &Function, inst: Inst) -> Option<MemAccess> {
     func.mem_access(inst).filter(|mem| matches!(mem.space, Space::Global(_)))
 }
 
