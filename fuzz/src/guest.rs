@@ -28,6 +28,9 @@ pub struct Buffer {
 pub enum Faults {
     /// All of it.
     Exact,
+    /// All of it where the same instruction faults. Compiled code runs chunk after chunk: a later instruction may fault first, for a lower
+    /// lane. Of straight code.
+    ByChunks,
     /// All of it where the same instruction faults. Which one does is chance: several instructions are bad, each for other lanes.
     OfInstruction,
     /// That there is one.

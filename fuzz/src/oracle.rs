@@ -130,6 +130,7 @@ pub fn difference(guest: &Guest, wanted: &Left, got: &Left) -> Option<(&'static 
     let alike = match (&a.fault, &b.fault, rules.faults) {
         (Some(_), Some(_), Faults::Any) => true,
         (Some(a), Some(b), Faults::OfInstruction) if a.pc != b.pc => true,
+        (Some(a), Some(b), Faults::ByChunks) if a.pc < b.pc => a.lane > b.lane,
         (a, b, _) => a == b,
     };
     if !alike {
@@ -145,7 +146,8 @@ pub fn difference(guest: &Guest, wanted: &Left, got: &Left) -> Option<(&'static 
         let text = format!("{:?} and {:?}", counts(wanted), counts(got));
         return Some(("counts", format!("warp and thread instructions, lanes of them: {text}")));
     }
-    if rules.racy || a.fault.is_some() && !rules.after_fault {
+    // Where another instruction faulted, other lanes had done other things.
+    if rules.racy || a.fault.is_some() && (!rules.after_fault || a.fault != b.fault) {
         return None;
     }
     for ((buffer, a), b) in guest.buffers.iter().zip(&wanted.buffers).zip(&got.buffers) {

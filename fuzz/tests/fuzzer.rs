@@ -125,6 +125,12 @@ fn faults_are_compared_as_the_rules_say() {
     assert_eq!(kind(of(Faults::Any), &other), None);
     other.report.fault.as_mut().expect("it is there").pc += 4;
     assert_eq!(kind(of(Faults::OfInstruction), &other), None);
+    // A later instruction faults first for lower lanes only.
+    assert_eq!(kind(of(Faults::ByChunks), &other), Some("fault"));
+    other.report.fault.as_mut().expect("it is there").lane = 4;
+    assert_eq!(kind(of(Faults::ByChunks), &other), None);
+    other.report.fault.as_mut().expect("it is there").pc -= 8;
+    assert_eq!(kind(of(Faults::ByChunks), &other), Some("fault"));
     other.report.fault = None;
     assert_eq!(kind(of(Faults::Any), &other), Some("fault"));
 }

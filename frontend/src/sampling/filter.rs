@@ -89,12 +89,16 @@ impl Channels {
 }
 
 impl StateKey {
-    /// Whether a blend may be of what is no finite number.
+    /// Whether a blend may be of what is no finite number. Where components have different types, the bits of integers are blended as if
+    /// they were floats: only views that show integers alone are not filtered.
     fn may_be_special(&self) -> bool {
         let float = match &self.format.packing {
-            Packing::Fields(fields) => {
-                fields.iter().any(|field| field.number == Number::Float && field.bits > 0)
-            }
+            Packing::Fields(fields) => fields.iter().any(|field| match field.number {
+                Number::Float | Number::Sint => field.bits > 0,
+                // With fewer bits the exponent is not that of infinity.
+                Number::Uint => field.bits > 30,
+                _ => false,
+            }),
             // There is a zero with a sign.
             Packing::Bc6 { signed } => *signed,
             _ => false,

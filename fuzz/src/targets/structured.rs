@@ -116,8 +116,15 @@ pub fn gcn_memory(seed: u64) -> Option<Guest> {
     guest.shared = Some(memory::LDS_BYTES);
     guest.init = case.registers_for(start);
     guest.buffers = vec![Buffer { name: "memory".into(), address: start, data: case.memory, writable: true }];
-    // Lanes meet in memory: their order is that of the hardware only in lock step.
-    guest.rules = Rules { lockstep: true, after_fault: true, registers: true, shared: true, ..Rules::PLAIN };
+    // Lanes meet in memory: their order is that of the hardware only in lock step. Several instructions may be bad, each for other lanes.
+    guest.rules = Rules {
+        lockstep: true,
+        faults: Faults::ByChunks,
+        after_fault: true,
+        registers: true,
+        shared: true,
+        ..Rules::PLAIN
+    };
     Some(guest)
 }
 

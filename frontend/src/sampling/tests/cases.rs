@@ -112,6 +112,9 @@ fn formats() -> Vec<Format> {
     formats.push(Format::fields(4, &[(0, 11, Float), (11, 11, Float), (22, 10, Float)]));
     formats.push(Format::fields(4, &[(0, 24, Unorm), (24, 8, Uint)]));
     formats.push(Format::fields(8, &[(0, 32, Float), (32, 8, Uint)]));
+    // Components of different types: the bits of integers are filtered as floats.
+    formats.push(Format::fields(4, &[(0, 8, Snorm), (8, 8, Snorm), (16, 8, Sint), (24, 8, Unorm)]));
+    formats.push(Format::fields(16, &[(0, 32, Float), (32, 32, Uint), (64, 32, Sint), (96, 32, Float)]));
     formats.push(Format { bytes: 4, packing: format::Packing::SharedExponent });
     for kind in 1..=5 {
         let bytes = if matches!(kind, 1 | 4) { 8 } else { 16 };
