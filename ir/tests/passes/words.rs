@@ -74,7 +74,23 @@ impl Guest<'_> {
 
     fn compute(&mut self) -> Words {
         let ([a, p], [c, q]) = (self.operand(), self.operand());
-        match self.random.below(9) {
+        match self.random.below(11) {
+            9 => self.three(),
+            10 => {
+                // The halves of one value, added apart: the high one to the high word of another, the low one behind that.
+                let x = self.wide([a, p]);
+                let [low, high] = self.split(x);
+                let base = self.operand();
+                let mut b = self.b();
+                let [low, high] = [low, b.iadd(base[1], high)];
+                let joined = self.wide([base[0], high]);
+                let other = self.wide([c, q]);
+                let mut b = self.b();
+                let low = b.convert(Opcode::Zext, low, Scalar::I64);
+                let sum = b.iadd(other, joined);
+                let sum = b.iadd(sum, low);
+                self.split(sum)
+            }
             0..=2 => {
                 let low = self.b().iadd(a, c);
                 let from = self.random.of(&[a, c]);
@@ -135,6 +151,25 @@ impl Guest<'_> {
                 [carry, self.b().i32(0)]
             }
         }
+    }
+
+    /// The sum of three, whose high words and carries are added in any order.
+    fn three(&mut self) -> Words {
+        let [a, b, c] = [0; 3].map(|_| self.operand());
+        let first = self.b().iadd(a[0], b[0]);
+        let over = self.b().icmp(IntCC::Ult, first, a[0]);
+        let over = self.carry(over);
+        let low = self.b().iadd(first, c[0]);
+        let again = self.b().icmp(IntCC::Ult, low, first);
+        let again = self.carry(again);
+        let mut words = vec![a[1], b[1], c[1], over, again];
+        while words.len() > 1 {
+            let (n, m) = (self.random.below(words.len()), self.random.below(words.len() - 1));
+            let x = words.swap_remove(n);
+            let y = words.swap_remove(m);
+            words.push(self.b().iadd(x, y));
+        }
+        [low, words[0]]
     }
 
     /// A register changes in the lanes that run.

@@ -16,7 +16,8 @@ impl Folder<'_> {
         let mask = scalar.bit_mask();
         match (data.op, data.args.as_slice()) {
             (Iadd, &[a, b]) if scalar == Scalar::I64 => {
-                self.uniform_words(a, b).or_else(|| self.arithmetic(data.op, &data.args, mask))
+                let words = self.scattered(a, b).or_else(|| self.uniform_words(a, b));
+                words.or_else(|| self.arithmetic(data.op, &data.args, mask))
             }
             (Iadd | Isub | Imul | Umulhi | Smulhi | Ineg, args) => self.arithmetic(data.op, args, mask),
             (Ior, &[a, b]) if scalar == Scalar::I64 => {

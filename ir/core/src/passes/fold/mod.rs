@@ -1,13 +1,14 @@
 //! Folding: replaces an operation by a constant, an operand or a cheaper operation.
 //!
 //! Constants are evaluated by the interpreter's own kernels. The other rules are algebraic identities and consequences of known
-//! bits and unsigned bounds ([`KnownBits`]). Each topic has a file: `int`, `compare`, `float`, `memory`, and `wide` for 64-bit
-//! values kept in two words.
+//! bits and unsigned bounds ([`KnownBits`]). Each topic has a file: `int`, `compare`, `float`, `memory`, and for 64-bit values kept in
+//! two words `wide` and `scattered`.
 
 mod compare;
 mod float;
 mod int;
 mod memory;
+mod scattered;
 mod wide;
 
 use super::dce;

@@ -178,7 +178,7 @@ impl Folder<'_> {
     }
 
     /// Whether a value is the carry of `low = x + y`: 1 or 0.
-    fn is_carry(&self, value: Value, low: Value, x: Value, y: Value) -> bool {
+    pub(super) fn is_carry(&self, value: Value, low: Value, x: Value, y: Value) -> bool {
         let Some(cond) = self.one_if(value) else { return false };
         if let Some((l, r)) = self.less(cond) {
             return l == low && (r == x || r == y);
@@ -195,7 +195,7 @@ impl Folder<'_> {
     }
 
     /// The operands of nested sums.
-    fn terms(&self, value: Value) -> Vec<Value> {
+    pub(super) fn terms(&self, value: Value) -> Vec<Value> {
         let mut terms = vec![value];
         let mut at = 0;
         while at < terms.len() {
@@ -211,7 +211,7 @@ impl Folder<'_> {
     }
 
     /// A low word with the sum of others as the high one.
-    fn with_terms(&mut self, low: Value, terms: &[Value]) -> Value {
+    pub(super) fn with_terms(&mut self, low: Value, terms: &[Value]) -> Value {
         if terms.is_empty() {
             return self.zext(low);
         }
@@ -452,18 +452,18 @@ impl Folder<'_> {
     }
 
     /// Whether two words are the halves of an existing 64-bit value.
-    fn belong(&self, low: Value, high: Value) -> bool {
+    pub(super) fn belong(&self, low: Value, high: Value) -> bool {
         self.is_by(high, Opcode::Sshr) == Some((low, 31))
             || self.moved_up(low, high).is_some()
             || self.whole(low, high).is_some()
     }
 
-    fn zext(&mut self, word: Value) -> Value {
+    pub(super) fn zext(&mut self, word: Value) -> Value {
         self.make(Opcode::Zext, &[word], Imm::None, Scalar::I64)
     }
 
     /// Joins two words. If they are halves of a value, that is found when the result is visited.
-    fn join(&mut self, low: Value, high: Value) -> Value {
+    pub(super) fn join(&mut self, low: Value, high: Value) -> Value {
         if let Some(whole) = self.whole(low, high) {
             return whole;
         }
