@@ -88,6 +88,8 @@ static PURES: &[&[&PureFn]] = &[
 
 /// Their tables.
 static TABLES: &[&[&WordTable]] = &[
+    #[cfg(feature = "gcn")]
+    gcn::texel::TABLES,
     #[cfg(feature = "tesla")]
     tesla::numeric::sfu_formula::TABLES,
 ];

@@ -10,7 +10,9 @@
 //! Our choices, where no document says: integers that do not fit are clamped when stored, as Direct3D has it;
 //! components that the instruction does not supply are stored as 0; a format that does not exist loads as 0.
 
-use warpjit_ir::{PureFn, Scalar};
+mod inline;
+
+use warpjit_ir::{PureFn, Scalar, WordTable};
 use warpjit_texture::format::{Number, gcn_components, gcn_number};
 
 use crate::soft::{self, F16, F32, Format, Rounding, Tiny};
@@ -50,7 +52,7 @@ impl DataFormat {
 }
 
 /// The data format 5_9_9_9.
-const SHARED_EXPONENT: u32 = 34;
+pub(crate) const SHARED_EXPONENT: u32 = 34;
 /// The data format 32_32_32.
 pub(crate) const TRIPLE_WORDS: u32 = 13;
 
@@ -70,10 +72,10 @@ pub(crate) const IMAGE_DATA_FORMATS: u64 = {
     bits
 };
 
-/// Number formats that one may have, as bits.
+/// Number formats that one may have here, as bits: all but sRGB's.
 pub(crate) const IMAGE_NUMBER_FORMATS: u64 = {
     let (mut bits, mut code) = (0, 0);
-    while code < 64 {
+    while code < 8 {
         bits |= (gcn_number(code).is_some() as u64) << code;
         code += 1;
     }
@@ -247,7 +249,7 @@ fn encode(format: Number, width: u32, value: u32, alpha: bool) -> u32 {
 /// What a selector gives of a texel: 0, 1 (of the number format), or component 4 to 7. Components that the data
 /// format does not have are 0, the fourth 1. 16-bit results (`d16`) are f16 or the low half of an integer. `plain_alpha`: see
 /// [`of_buffer_alpha`].
-fn load(data: u32, number: u32, selector: u32, d16: bool, plain_alpha: bool, texel: u128) -> u32 {
+pub(crate) fn load(data: u32, number: u32, selector: u32, d16: bool, plain_alpha: bool, texel: u128) -> u32 {
     let Some((data, number)) = formats(data, number) else { return 0 };
     let value = match selector {
         1 => one(number),
@@ -279,7 +281,7 @@ fn load(data: u32, number: u32, selector: u32, d16: bool, plain_alpha: bool, tex
 
 /// The texel of four components in registers. Component `i` of memory is the one of the registers whose selector
 /// names it; what none names is 0.
-fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) -> u128 {
+pub(crate) fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) -> u128 {
     let Some((data, number)) = formats(data, number) else { return 0 };
     let given = |component: u32| {
         let from = (0..4).find(|i| selectors >> (3 * i) & 7 == component + 4)?;
@@ -303,11 +305,12 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
     texel
 }
 
-/// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 9:6, selectors of three bits from
+/// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 8:6, selectors of three bits from
 /// 12 up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25
-/// whether two bits of a fourth component have no sign ([`of_buffer_alpha`]).
+/// whether two bits of a fourth component have no sign ([`of_buffer_alpha`]). Accesses with sRGB's curve, which only images have, and stores
+/// with a common exponent are a device's.
 pub(crate) fn pack_format(data: u32, number: u32, selectors: u32, d16: bool) -> u32 {
-    data & 63 | (number & 15) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
+    data & 63 | (number & 7) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
 }
 
 /// Selectors that leave all components where they are.
@@ -326,9 +329,9 @@ pub(crate) static LOAD: PureFn = PureFn {
         let format = arg(args, 0) as u32;
         let texel = u128::from(arg(args, 1)) | u128::from(arg(args, 2)) << 64;
         let (d16, plain_alpha) = (format >> 24 & 1 != 0, format >> 25 & 1 != 0);
-        load(format & 63, format >> 6 & 15, format >> 12 & 7, d16, plain_alpha, texel).into()
+        load(format & 63, format >> 6 & 7, format >> 12 & 7, d16, plain_alpha, texel).into()
     },
-    expand: None,
+    expand: Some(inline::load),
     fast: None,
     special: None,
 };
@@ -342,10 +345,13 @@ pub(crate) static STORE: PureFn = PureFn {
         let format = arg(args, 0) as u32;
         let (low, high) = (arg(args, 1), arg(args, 2));
         let values = [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32];
-        let texel = store(format & 63, format >> 6 & 15, format >> 12 & 0xfff, format >> 24 & 1 != 0, values);
+        if format & 63 == SHARED_EXPONENT {
+            return 0;
+        }
+        let texel = store(format & 63, format >> 6 & 7, format >> 12 & 0xfff, format >> 24 & 1 != 0, values);
         u64::from((texel >> (32 * (format >> 25 & 3))) as u32)
     },
-    expand: None,
+    expand: Some(inline::store),
     fast: None,
     special: None,
 };
@@ -363,6 +369,9 @@ pub(crate) static BYTES: PureFn = PureFn {
 
 /// The functions, for those who look them up by name.
 pub static ALL: &[&PureFn] = &[&LOAD, &STORE, &BYTES];
+
+/// The tables of their expansions.
+pub static TABLES: &[&WordTable] = &[&inline::FIELDS, &inline::PLAIN_ALPHA];
 
 #[cfg(test)]
 mod tests;

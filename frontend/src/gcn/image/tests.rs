@@ -121,8 +121,8 @@ fn formats_agree_with_those_of_code() {
             element[usize::from(format.bytes)..].fill(0);
             let half = |n: usize| u64::from_le_bytes(std::array::from_fn(|byte| element[8 * n + byte]));
             let loaded: Texel = std::array::from_fn(|n| {
-                let packed = texel::pack_format(data, number, n as u32 + 4, false);
-                (texel::LOAD.eval)(&[packed.into(), half(0), half(1)]) as u32
+                let texel = u128::from(half(0)) | u128::from(half(1)) << 64;
+                texel::load(data, number, n as u32 + 4, false, false, texel)
             });
             assert_eq!(format.decode(&element, 0, 0), loaded, "load {data} {number} {element:x?}");
             let mut values = words_of(&element);
@@ -133,11 +133,8 @@ fn formats_agree_with_those_of_code() {
                 assert_eq!(number, 9);
                 continue;
             };
-            let packed = texel::pack_format(data, number, texel::IDENTITY, false);
-            let [a, b, c, d] = values.map(u64::from);
-            let words: Texel = std::array::from_fn(|n| {
-                (texel::STORE.eval)(&[(packed | (n as u32) << 25).into(), a | b << 32, c | d << 32]) as u32
-            });
+            let texel = texel::store(data, number, texel::IDENTITY, false, values);
+            let words: Texel = std::array::from_fn(|n| (texel >> (32 * n)) as u32);
             assert_eq!(words_of(&stored), words, "store {data} {number} {values:x?}");
         }
     }

@@ -407,6 +407,8 @@ fn formats_of_images() {
             let known = matches!(data, 1..=14 | 16..=22 | 34 | 57 | 58) || stencil;
             let known = known && matches!(number, 0..=7 | 9);
             for op in [Op::IMAGE_LOAD, Op::IMAGE_STORE, Op::IMAGE_ATOMIC_ADD] {
+                // With a common exponent there are floats only. Loads give 0 for all else.
+                let known = known && (op != Op::IMAGE_STORE || data != 34 || number == 7);
                 let mut m = Machine::new(generation, &mut random);
                 let mut words = image(generation, data, number);
                 if data == 0 && op == Op::IMAGE_ATOMIC_ADD {

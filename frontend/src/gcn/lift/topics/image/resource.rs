@@ -11,7 +11,7 @@ use crate::gcn::lift::emit::Emit;
 use crate::gcn::row_words::Property;
 use crate::gcn::surface::{self, LEVEL_SHIFT, LINEAR_ALIGNED, LINEAR_GENERAL};
 use crate::gcn::table::meaning;
-use crate::gcn::texel::{IMAGE_DATA_FORMATS, IMAGE_NUMBER_FORMATS, TRIPLE_WORDS};
+use crate::gcn::texel::{IMAGE_DATA_FORMATS, IMAGE_NUMBER_FORMATS, SHARED_EXPONENT, TRIPLE_WORDS};
 use crate::gcn::{Arg, Generation, Inst};
 
 /// The types of resources, as bits: those of one dimension, of three, cubes, and those with several samples a texel.
@@ -38,8 +38,6 @@ const BASE_ARRAY: Field = (5, 0, 13);
 const LAST_ARRAY: Field = (5, 13, 13);
 /// On 1.4: the number of the last level of the image, of which the resource may have a part.
 const MAX_MIP: Field = (5, 28, 4);
-/// The number format that has sRGB's curve.
-const SRGB: u32 = 9;
 /// From 1.2 on.
 const COMPRESSION: Field = (6, 21, 1);
 
@@ -104,10 +102,10 @@ impl Resource {
 
     /// What accesses know of resources: fields and their numbers, as bits.
     fn known_here(&self, stores: bool) -> Vec<(Field, u64)> {
+        let shared = if stores { 1 << SHARED_EXPONENT } else { 0 };
         let mut known = vec![
-            (DATA_FORMAT, IMAGE_DATA_FORMATS),
-            // Nothing is stored with sRGB's curve.
-            (NUMBER_FORMAT, if stores { IMAGE_NUMBER_FORMATS & !(1 << SRGB) } else { IMAGE_NUMBER_FORMATS }),
+            (DATA_FORMAT, IMAGE_DATA_FORMATS & !shared),
+            (NUMBER_FORMAT, IMAGE_NUMBER_FORMATS),
             (TILING, linear(self.generation)),
             (TYPE, TYPES),
         ];
