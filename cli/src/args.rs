@@ -279,6 +279,9 @@ pub struct ExecArgs {
     /// Host threads that run shaders; 0: one for each processor.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
+    /// The newest instructions of the host's processor that compiled code may use.
+    #[arg(long, value_enum, default_value = "native")]
+    pub host: HostName,
     /// At the end, print what was executed: kernels with their times and counts, submissions, copies. With FILE, write it there as JSON. Counting
     /// makes shaders slower.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]

@@ -83,11 +83,11 @@ fn arguments_and_streams_are_the_programs() {
 #[test]
 fn children_inherit_what_is_set() {
     let Some(library) = library("exec-children") else { return };
-    let script = "sh -c 'echo $WARPJIT_EXEC_CHIP $WARPJIT_EXEC_THREADS $WARPJIT_EXEC_TIER; echo $LD_PRELOAD'; (exit 7)";
-    let options = ["--chip", "gfx900", "--threads", "3", "--tier", "interp"];
+    let script = "sh -c 'echo $WARPJIT_EXEC_CHIP $WARPJIT_EXEC_THREADS $WARPJIT_EXEC_TIER $WARPJIT_EXEC_HOST; echo $LD_PRELOAD'; (exit 7)";
+    let options = ["--chip", "gfx900", "--threads", "3", "--tier", "interp", "--host", "avx2"];
     let output = exec(&library, &options, &["sh", "-c", script]);
     // Both libraries, which are one here.
-    let wanted = format!("vega10 3 interp\n{0}:{0}\n", library.display());
+    let wanted = format!("vega10 3 interp avx2\n{0}:{0}\n", library.display());
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), wanted));
     // What is set already stays behind what is added.
     let folder = library.parent().unwrap();

@@ -130,6 +130,7 @@ impl System {
                 Config::default()
                     .threads(self.settings.threads)
                     .tier(self.settings.tier)
+                    .host(self.settings.host)
                     .cache(self.settings.cache.clone())
                     .count(self.reporter.counts()),
             )

@@ -59,6 +59,13 @@ pub enum HostName {
 }
 
 impl HostName {
+    /// The name on the command line.
+    pub fn as_str(self) -> &'static str {
+        ["native", "avx2", "sse4.1"][self as usize]
+    }
+}
+
+impl HostName {
     /// The code generator's name for it.
     pub fn level(self) -> warpjit_backend::HostLevel {
         match self {

@@ -306,8 +306,8 @@ pub(crate) fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [
 }
 
 /// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 8:6, selectors of three bits from
-/// 12 up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25
-/// whether two bits of a fourth component have no sign ([`of_buffer_alpha`]). Accesses with sRGB's curve, which only images have, and stores
+/// 12 up (for [`LOAD`] the first one only), `d16` 24, for [`LOAD`] 25 whether two bits of a fourth component have no sign
+/// ([`of_buffer_alpha`]). Accesses with sRGB's curve, which only images have, and stores
 /// with a common exponent are a device's.
 pub(crate) fn pack_format(data: u32, number: u32, selectors: u32, d16: bool) -> u32 {
     data & 63 | (number & 7) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
@@ -336,10 +336,10 @@ pub(crate) static LOAD: PureFn = PureFn {
     special: None,
 };
 
-/// A dword of a texel: [`pack_format`], the first two components, the last two.
+/// A dword of a texel: [`pack_format`], the first two components, the last two, and the dword's number.
 pub(crate) static STORE: PureFn = PureFn {
     name: "gcn.texel_store",
-    params: &[Scalar::I32, Scalar::I64, Scalar::I64],
+    params: &[Scalar::I32, Scalar::I64, Scalar::I64, Scalar::I32],
     result: Scalar::I32,
     eval: |args| {
         let format = arg(args, 0) as u32;
@@ -349,7 +349,7 @@ pub(crate) static STORE: PureFn = PureFn {
             return 0;
         }
         let texel = store(format & 63, format >> 6 & 7, format >> 12 & 0xfff, format >> 24 & 1 != 0, values);
-        u64::from((texel >> (32 * (format >> 25 & 3))) as u32)
+        u64::from((texel >> (32 * (arg(args, 3) & 3))) as u32)
     },
     expand: Some(inline::store),
     fast: None,

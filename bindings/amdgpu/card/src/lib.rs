@@ -123,6 +123,7 @@ impl Card {
                 Config::default()
                     .threads(self.settings.threads)
                     .tier(self.settings.tier)
+                    .host(self.settings.host)
                     .cache(self.settings.cache.clone())
                     .count(self.reporter.counts()),
             )

@@ -2,7 +2,7 @@
 
 use crate::chip::Chip;
 use std::path::{Path, PathBuf};
-use warpjit_runtime::{CacheConfig, Tier};
+use warpjit_runtime::{CacheConfig, HostLevel, Tier};
 
 /// Name of the card ([`Chip::find`]).
 pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
@@ -10,6 +10,8 @@ pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
 pub const THREADS: &str = "WARPJIT_EXEC_THREADS";
 /// `interp`, `jit` or `auto`.
 pub const TIER: &str = "WARPJIT_EXEC_TIER";
+/// `native`, `avx2` or `sse4.1`: the newest instructions of the host's processor that compiled code uses.
+pub const HOST: &str = "WARPJIT_EXEC_HOST";
 /// A file for statistics, or `-` for a table on standard error.
 pub const STATS: &str = "WARPJIT_EXEC_STATS";
 /// `1`: each submission and dispatch is logged on standard error.
@@ -46,6 +48,8 @@ pub struct Settings {
     pub threads: usize,
     /// How dispatches are executed.
     pub tier: Tier,
+    /// The newest instructions that compiled code uses.
+    pub host: HostLevel,
     /// Where statistics go, if anywhere.
     pub stats: Option<StatsTo>,
     /// Whether submissions and dispatches are logged.
@@ -68,6 +72,7 @@ impl Default for Settings {
             chip: Chip::usual(),
             threads: 0,
             tier: Tier::Auto,
+            host: HostLevel::Native,
             stats: None,
             trace: false,
             record: None,
@@ -105,10 +110,17 @@ impl Settings {
             Some("jit") => Tier::Jit,
             Some(other) => return Err(format!("{TIER} is {other:?}; possible are interp, jit and auto")),
         };
+        let host = match given(HOST).as_deref() {
+            None | Some("native") => HostLevel::Native,
+            Some("avx2") => HostLevel::Avx2,
+            Some("sse4.1") => HostLevel::Sse41,
+            Some(other) => return Err(format!("{HOST} is {other:?}; possible are native, avx2 and sse4.1")),
+        };
         Ok(Settings {
             chip: given(CHIP).map_or(Ok(Chip::usual()), |name| Chip::find(&name))?,
             threads: number(THREADS)?.unwrap_or(0) as usize,
             tier,
+            host,
             stats: given(STATS).map(|to| match to.as_str() {
                 "-" => StatsTo::Stderr,
                 file => StatsTo::File(file.into()),
@@ -164,10 +176,12 @@ mod tests {
         let usual = read(&[(CACHE, "")]).unwrap();
         assert_eq!((usual.chip.name, usual.threads, usual.tier), ("polaris10", 0, Tier::Auto));
         assert!(usual.stats.is_none() && usual.cache.is_none() && !usual.trace);
+        assert_eq!(usual.host, HostLevel::Native);
         let said = read(&[
             (CHIP, "gfx906"),
             (THREADS, "3"),
             (TIER, "jit"),
+            (HOST, "sse4.1"),
             (STATS, "-"),
             (TRACE, "1"),
             (MEMORY, "512"),
@@ -177,10 +191,13 @@ mod tests {
             (said.chip.name, said.threads, said.tier, said.memory),
             ("vega20", 3, Tier::Jit, 512 << 20)
         );
-        assert_eq!(said.stats, Some(StatsTo::Stderr));
-        for (pair, error) in
-            [((CHIP, "voodoo"), "voodoo"), ((THREADS, "many"), THREADS), ((TIER, "fast"), "interp, jit")]
-        {
+        assert_eq!((said.stats, said.host), (Some(StatsTo::Stderr), HostLevel::Sse41));
+        for (pair, error) in [
+            ((CHIP, "voodoo"), "voodoo"),
+            ((THREADS, "many"), THREADS),
+            ((TIER, "fast"), "interp, jit"),
+            ((HOST, "sse2"), "native, avx2"),
+        ] {
             assert!(read(&[pair]).unwrap_err().contains(error));
         }
     }

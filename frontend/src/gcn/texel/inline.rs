@@ -308,10 +308,10 @@ fn half_of(e: &mut Ops<'_, '_>, bits: Value) -> Value {
 
 /// [`STORE`](super::STORE).
 pub(super) fn store(b: &mut Builder<'_>, args: &[Value], _: bool) -> Option<Value> {
-    let &[packed, low, high] = args else { return None };
+    let &[packed, low, high, which] = args else { return None };
     let mut e = Ops { b };
     let format = e.format(packed);
-    let which = e.bits_of(packed, 25, 2);
+    let which = e.bits_of(which, 0, 2);
     let words = e.words(low, high);
     let selectors: [Value; 4] = std::array::from_fn(|n| e.bits_of(packed, 12 + 3 * n as u32, 3));
     let zero = e.int(0);

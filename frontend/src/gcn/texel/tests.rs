@@ -195,13 +195,16 @@ fn expansions_give_what_the_functions_give() {
     };
     for callee in [&LOAD, &STORE] {
         let mut func = Function::new("expansion", Form::Mask, 32);
-        let slots = [Scalar::I32, Scalar::I64, Scalar::I64, Scalar::I32]
-            .map(|scalar| func.add_slot(format!("{scalar:?}"), Type::varying(scalar), SlotInit::Zero));
+        let scalars = callee.params.iter().copied().chain([Scalar::I32]);
+        let slots: Vec<_> = scalars
+            .map(|scalar| func.add_slot(format!("{scalar:?}"), Type::varying(scalar), SlotInit::Zero))
+            .collect();
+        let count = callee.params.len();
         let block = func.add_block(0);
         let mut b = Builder::new(&mut func, block);
-        let args: Vec<Value> = slots[..3].iter().map(|&slot| b.get(slot)).collect();
+        let args: Vec<Value> = slots[..count].iter().map(|&slot| b.get(slot)).collect();
         let result = b.call_pure(callee, &args);
-        b.set(slots[3], result);
+        b.set(slots[count], result);
         b.terminate(Terminator::Return { exit: 0, exited: None, cond: None });
         assert!(expand::run(&mut func));
         verify(&func).unwrap_or_else(|error| panic!("{}: {error}", callee.name));
@@ -211,7 +214,7 @@ fn expansions_give_what_the_functions_give() {
         for (data, number) in (0..64).flat_map(|data| (0..8).map(move |number| (data, number))) {
             for _ in 0..24 {
                 let mut frame = Frame::new(code.frame_bytes());
-                let lanes: Vec<[u64; 3]> = (0..32)
+                let lanes: Vec<[u64; 4]> = (0..32)
                     .map(|_| {
                         let format = data | number << 6 | next() << 12 & 0x7ff_f000;
                         let mut word = || match next() % 6 {
@@ -225,20 +228,19 @@ fn expansions_give_what_the_functions_give() {
                             _ => (next() as u32 & 0xffff_f000) | 1 << (next() % 20),
                         };
                         let mut pair = || u64::from(word()) | u64::from(word()) << 32;
-                        [format, pair(), pair()]
+                        [format, pair(), pair(), next() & 3]
                     })
                     .collect();
                 for (lane, args) in (0..).zip(&lanes) {
-                    for (k, &bits) in args.iter().enumerate() {
-                        let scalar = if k == 0 { Scalar::I32 } else { Scalar::I64 };
-                        frame.write(offsets[k], scalar, lane, bits);
+                    for ((&at, &scalar), &bits) in offsets.iter().zip(callee.params).zip(args) {
+                        frame.write(at, scalar, lane, bits);
                     }
                 }
                 run_mask_function(&code, &mut scratch, &mut frame, u64::from(u32::MAX), &mut Nothing)
                     .unwrap();
                 for (lane, args) in (0..).zip(&lanes) {
-                    let found = frame.read(offsets[3], Scalar::I32, lane);
-                    assert_eq!(found, (callee.eval)(args), "{} {args:x?}", callee.name);
+                    let found = frame.read(offsets[count], Scalar::I32, lane);
+                    assert_eq!(found, (callee.eval)(&args[..count]), "{} {args:x?}", callee.name);
                 }
             }
         }

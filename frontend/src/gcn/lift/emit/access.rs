@@ -119,9 +119,10 @@ pub(in crate::gcn::lift) fn shape(op: Op) -> Option<Shape> {
     })
 }
 
-/// An access of `bytes` at an offset; any address will do.
+/// An access of `bytes` at an offset. Any address will do, but in local memory, where a stage and devices have words that they use whole.
 pub(in crate::gcn::lift) fn access(space: Space, bytes: u8, signed: bool, offset: i32) -> MemAccess {
-    MemAccess { space, bytes, signed, offset, far: space == Space::Shared, align: 1, align_offset: 0 }
+    let align = if space == Space::Local { bytes } else { 1 };
+    MemAccess { space, bytes, signed, offset, far: space == Space::Shared, align, align_offset: 0 }
 }
 
 /// An access of `bytes` to global memory.

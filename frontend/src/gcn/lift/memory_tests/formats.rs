@@ -91,7 +91,7 @@ fn typed_stores() {
                 let format = texel::pack_format(data, number, texel::IDENTITY, false);
                 let mut want = 0;
                 for word in 0..4 {
-                    let args = [u64::from(format | word << 25), pair(8), pair(10)];
+                    let args = [u64::from(format), pair(8), pair(10), word];
                     want |= u128::from((texel::STORE.eval)(&args)) << (32 * word);
                 }
                 let kept = !(u128::MAX >> (128 - 8 * bytes));

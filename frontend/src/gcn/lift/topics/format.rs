@@ -168,9 +168,9 @@ impl TexelFormat {
             let value = match halves {
                 None => values[at as usize / 4],
                 Some((low, high)) => {
-                    let which = e.b.i32((at / 4) << 25 | u32::from(d16) << 24);
-                    let format = e.b.ior(packed, which);
-                    e.b.call_pure(&texel::STORE, &[format, low, high])
+                    let (which, flag) = (e.b.i32(at / 4), e.b.i32(u32::from(d16) << 24));
+                    let format = e.b.ior(packed, flag);
+                    e.b.call_pure(&texel::STORE, &[format, low, high, which])
                 }
             };
             write(e, at, bytes, value, cond);
