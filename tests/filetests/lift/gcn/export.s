@@ -12,25 +12,25 @@ s_endpgm
 ;     @0x4     v9: mask = slot.get s119  ; covered
 ;              v10: mask = iand v6, v9
 ;              v11: ui32 = const 0x0
-;              store.u32 local[v11 + 0x4], v8 align 1 if v10
+;              store.u32 local[v11 + 0x4], v8 align 4 if v10
 ;              v12: ui32 = const 0xffffffff
 ;              v13: ui32 = const 0x0
-;              store.u32 local[v13 + 0x14], v12 align 1 if v10
+;              store.u32 local[v13 + 0x14], v12 align 4 if v10
 ;              v14: ui32 = const 0x0
-;              store.u32 local[v14 + 0x8], v8 align 1 if v10
+;              store.u32 local[v14 + 0x8], v8 align 4 if v10
 ;              v15: ui32 = const 0xffffffff
 ;              v16: ui32 = const 0x0
-;              store.u32 local[v16 + 0x18], v15 align 1 if v10
+;              store.u32 local[v16 + 0x18], v15 align 4 if v10
 ;              v17: ui32 = const 0x0
-;              store.u32 local[v17 + 0x10], v8 align 1 if v10
+;              store.u32 local[v17 + 0x10], v8 align 4 if v10
 ;              v18: ui32 = const 0xffffffff
 ;              v19: ui32 = const 0x0
-;              store.u32 local[v19 + 0x20], v18 align 1 if v10
+;              store.u32 local[v19 + 0x20], v18 align 4 if v10
 ;              v20: ui32 = const 0xffffffff
 ;              v21: ui32 = const 0x0
 ;              v22: i32 = select v10, v20, v21
 ;              v23: ui32 = const 0x0
-;              store.u32 local[v23 + 0x24], v22 align 1
+;              store.u32 local[v23 + 0x24], v22 align 4
 ;     @0xc     slot.set s110, v8  ; v1
 ;              jump block2
 ;

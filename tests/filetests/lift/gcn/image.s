@@ -62,53 +62,53 @@ s_endpgm
 ;              v49: i32 = slot.get s115  ; v6
 ;              v50: mask = slot.get s118  ; exec
 ;              v51: ui32 = const 0x0
-;              store.u32 local[v51 + 0x60], v24 align 1 if v50
+;              store.u32 local[v51 + 0x60], v24 align 4 if v50
 ;              v52: ui32 = const 0x0
-;              store.u32 local[v52 + 0x64], v25 align 1 if v50
+;              store.u32 local[v52 + 0x64], v25 align 4 if v50
 ;              v53: ui32 = const 0x0
-;              store.u32 local[v53 + 0x68], v26 align 1 if v50
+;              store.u32 local[v53 + 0x68], v26 align 4 if v50
 ;              v54: ui32 = const 0x0
-;              store.u32 local[v54 + 0x6c], v27 align 1 if v50
+;              store.u32 local[v54 + 0x6c], v27 align 4 if v50
 ;              v55: ui32 = const 0x0
-;              store.u32 local[v55 + 0x70], v28 align 1 if v50
+;              store.u32 local[v55 + 0x70], v28 align 4 if v50
 ;              v56: ui32 = const 0x0
-;              store.u32 local[v56 + 0x74], v29 align 1 if v50
+;              store.u32 local[v56 + 0x74], v29 align 4 if v50
 ;              v57: ui32 = const 0x0
-;              store.u32 local[v57 + 0x78], v30 align 1 if v50
+;              store.u32 local[v57 + 0x78], v30 align 4 if v50
 ;              v58: ui32 = const 0x0
-;              store.u32 local[v58 + 0x7c], v31 align 1 if v50
+;              store.u32 local[v58 + 0x7c], v31 align 4 if v50
 ;              v59: ui32 = const 0x0
-;              store.u32 local[v59 + 0x80], v32 align 1 if v50
+;              store.u32 local[v59 + 0x80], v32 align 4 if v50
 ;              v60: ui32 = const 0x0
-;              store.u32 local[v60], v34 align 1 if v50
+;              store.u32 local[v60], v34 align 4 if v50
 ;              v61: ui32 = const 0x0
-;              store.u32 local[v61 + 0x4], v35 align 1 if v50
+;              store.u32 local[v61 + 0x4], v35 align 4 if v50
 ;              v62: ui32 = const 0x0
-;              store.u32 local[v62 + 0x8], v36 align 1 if v50
+;              store.u32 local[v62 + 0x8], v36 align 4 if v50
 ;              v63: ui32 = const 0x0
-;              store.u32 local[v63 + 0xc], v37 align 1 if v50
+;              store.u32 local[v63 + 0xc], v37 align 4 if v50
 ;              v64: ui32 = const 0x0
-;              store.u32 local[v64 + 0x10], v38 align 1 if v50
+;              store.u32 local[v64 + 0x10], v38 align 4 if v50
 ;              v65: ui32 = const 0x0
-;              store.u32 local[v65 + 0x14], v39 align 1 if v50
+;              store.u32 local[v65 + 0x14], v39 align 4 if v50
 ;              v66: ui32 = const 0x0
-;              store.u32 local[v66 + 0x18], v40 align 1 if v50
+;              store.u32 local[v66 + 0x18], v40 align 4 if v50
 ;              v67: ui32 = const 0x0
-;              store.u32 local[v67 + 0x1c], v41 align 1 if v50
+;              store.u32 local[v67 + 0x1c], v41 align 4 if v50
 ;              v68: ui32 = const 0x0
-;              store.u32 local[v68 + 0x20], v43 align 1 if v50
+;              store.u32 local[v68 + 0x20], v43 align 4 if v50
 ;              v69: ui32 = const 0x0
-;              store.u32 local[v69 + 0x24], v44 align 1 if v50
+;              store.u32 local[v69 + 0x24], v44 align 4 if v50
 ;              v70: ui32 = const 0x0
-;              store.u32 local[v70 + 0x28], v45 align 1 if v50
+;              store.u32 local[v70 + 0x28], v45 align 4 if v50
 ;              v71: ui32 = const 0x0
-;              store.u32 local[v71 + 0x2c], v46 align 1 if v50
+;              store.u32 local[v71 + 0x2c], v46 align 4 if v50
 ;              v72: ui32 = const 0x0
-;              store.u32 local[v72 + 0x30], v47 align 1 if v50
+;              store.u32 local[v72 + 0x30], v47 align 4 if v50
 ;              v73: ui32 = const 0x0
-;              store.u32 local[v73 + 0x34], v48 align 1 if v50
+;              store.u32 local[v73 + 0x34], v48 align 4 if v50
 ;              v74: ui32 = const 0x0
-;              store.u32 local[v74 + 0x38], v49 align 1 if v50
+;              store.u32 local[v74 + 0x38], v49 align 4 if v50
 ;              jump block4
 ;
 ; block4 pc 0x0:
@@ -118,13 +118,13 @@ s_endpgm
 ;
 ; block5 pc 0x0 insts 1:
 ;              v76: ui32 = const 0x0
-;              v77: i32 = load.u32 local[v76] align 1
+;              v77: i32 = load.u32 local[v76] align 4
 ;              v78: ui32 = const 0x0
-;              v79: i32 = load.u32 local[v78 + 0x4] align 1
+;              v79: i32 = load.u32 local[v78 + 0x4] align 4
 ;              v80: ui32 = const 0x0
-;              v81: i32 = load.u32 local[v80 + 0x8] align 1
+;              v81: i32 = load.u32 local[v80 + 0x8] align 4
 ;              v82: ui32 = const 0x0
-;              v83: i32 = load.u32 local[v82 + 0xc] align 1
+;              v83: i32 = load.u32 local[v82 + 0xc] align 4
 ;              v84: mask = slot.get s118  ; exec
 ;              v85: i32 = slot.get s109  ; v0
 ;              v86: i32 = select v84, v77, v85

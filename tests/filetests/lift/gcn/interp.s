@@ -8,11 +8,11 @@ s_endpgm
 ; block1 at 0x0 insts 4:
 ;              v9: ui32 = const 0x0
 ;              v10: ui32 = const 0x0
-;              v11: i32 = load.u32 local[v10 + 0xc] align 1
+;              v11: i32 = load.u32 local[v10 + 0xc] align 4
 ;              v12: ui32 = const 0x0
-;              v13: i32 = load.u32 local[v12 + 0x10] align 1
+;              v13: i32 = load.u32 local[v12 + 0x10] align 4
 ;              v14: ui32 = const 0x0
-;              v15: i32 = load.u32 local[v14 + 0x14] align 1
+;              v15: i32 = load.u32 local[v14 + 0x14] align 4
 ;              v16: f32 = bitcast v13
 ;              v17: i32 = slot.get s109  ; v0
 ;              v18: f32 = bitcast v17
@@ -25,11 +25,11 @@ s_endpgm
 ;              v25: i32 = select v23, v22, v24
 ;     @0x8     v26: ui32 = const 0x0
 ;              v27: ui32 = const 0x0
-;              v28: i32 = load.u32 local[v27 + 0xc] align 1
+;              v28: i32 = load.u32 local[v27 + 0xc] align 4
 ;              v29: ui32 = const 0x0
-;              v30: i32 = load.u32 local[v29 + 0x10] align 1
+;              v30: i32 = load.u32 local[v29 + 0x10] align 4
 ;              v31: ui32 = const 0x0
-;              v32: i32 = load.u32 local[v31 + 0x14] align 1
+;              v32: i32 = load.u32 local[v31 + 0x14] align 4
 ;              v33: f32 = bitcast v32
 ;              v34: i32 = slot.get s110  ; v1
 ;              v35: f32 = bitcast v34
@@ -41,30 +41,30 @@ s_endpgm
 ;     @0x10    v41: mask = slot.get s119  ; covered
 ;              v42: mask = iand v23, v41
 ;              v43: ui32 = const 0x0
-;              store.u32 local[v43 + 0x3c], v40 align 1 if v42
+;              store.u32 local[v43 + 0x3c], v40 align 4 if v42
 ;              v44: ui32 = const 0xffffffff
 ;              v45: ui32 = const 0x0
-;              store.u32 local[v45 + 0x4c], v44 align 1 if v42
+;              store.u32 local[v45 + 0x4c], v44 align 4 if v42
 ;              v46: ui32 = const 0x0
-;              store.u32 local[v46 + 0x40], v40 align 1 if v42
+;              store.u32 local[v46 + 0x40], v40 align 4 if v42
 ;              v47: ui32 = const 0xffffffff
 ;              v48: ui32 = const 0x0
-;              store.u32 local[v48 + 0x50], v47 align 1 if v42
+;              store.u32 local[v48 + 0x50], v47 align 4 if v42
 ;              v49: ui32 = const 0x0
-;              store.u32 local[v49 + 0x44], v40 align 1 if v42
+;              store.u32 local[v49 + 0x44], v40 align 4 if v42
 ;              v50: ui32 = const 0xffffffff
 ;              v51: ui32 = const 0x0
-;              store.u32 local[v51 + 0x54], v50 align 1 if v42
+;              store.u32 local[v51 + 0x54], v50 align 4 if v42
 ;              v52: ui32 = const 0x0
-;              store.u32 local[v52 + 0x48], v40 align 1 if v42
+;              store.u32 local[v52 + 0x48], v40 align 4 if v42
 ;              v53: ui32 = const 0xffffffff
 ;              v54: ui32 = const 0x0
-;              store.u32 local[v54 + 0x58], v53 align 1 if v42
+;              store.u32 local[v54 + 0x58], v53 align 4 if v42
 ;              v55: ui32 = const 0xffffffff
 ;              v56: ui32 = const 0x0
 ;              v57: i32 = select v42, v55, v56
 ;              v58: ui32 = const 0x0
-;              store.u32 local[v58 + 0x5c], v57 align 1
+;              store.u32 local[v58 + 0x5c], v57 align 4
 ;     @0x18    slot.set s111, v40  ; v2
 ;              jump block2
 ;

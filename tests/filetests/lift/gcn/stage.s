@@ -9,13 +9,13 @@ s_endpgm
 ;     @0x4     v8: mask = slot.get s118  ; exec
 ;              v9: ui32 = const 0x1
 ;              v10: ui32 = const 0x0
-;              v11: i32 = load.u32 local[v10 + 0x28] align 1
+;              v11: i32 = load.u32 local[v10 + 0x28] align 4
 ;              v12: ui32 = const 0x3
 ;              v13: mask = icmp ult v11, v12
 ;              v14: mask = iand v8, v13
 ;              v15: i32 = iadd v11, v9
 ;              v16: ui32 = const 0x0
-;              store.u32 local[v16 + 0x28], v15 align 1 if v14
+;              store.u32 local[v16 + 0x28], v15 align 4 if v14
 ;     @0x8     slot.set s108, v7  ; m0
 ;              jump block2
 ;
