@@ -5,7 +5,8 @@
 //! sees no difference: the interpreter checks the page table anyway, and the engine switches to compiled code that does
 //! ([`crate::Config::checked_memory`]).
 
-use super::edit::{Buffer, Edit};
+use super::buffer::Buffer;
+use super::edit::Edit;
 use super::reservation::Rights;
 use crate::{Error, MemoryError};
 use std::sync::atomic::Ordering;
@@ -50,7 +51,7 @@ impl Edit<'_> {
             .buffers
             .iter()
             .map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
-        let all = all.chain(self.parked_pages());
+        let all = all.chain(self.retained_pages());
         let mut done = Vec::new();
         for ((first, last), access) in all {
             done.push((first, last, access));

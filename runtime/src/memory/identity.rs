@@ -5,7 +5,8 @@
 //! reached by calls of the runtime; with more of it, compiled code asks before every access as long as it is there ([`super::permits`]).
 //! Pages that are unmapped while a launch runs are kept until no launch uses the memory.
 
-use super::edit::{Buffer, Edit, Kind};
+use super::buffer::{Buffer, Kind};
+use super::edit::Edit;
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
 use super::window_access::BANK;
 use super::{Access, WINDOW_BYTES, anywhere, rebase};

@@ -23,33 +23,37 @@
 
 mod access;
 mod anywhere;
+mod buffer;
 mod coarse;
 mod dirty;
 mod edit;
 mod extras;
 mod identity;
+mod lease;
 mod mapping;
 mod options;
-mod parked;
+mod pages;
 mod permits;
 mod ranges;
 pub(crate) mod rebase;
 mod region;
 mod reservation;
+mod retained;
 mod room;
 mod space;
 mod special;
+mod tracked;
 mod update;
 pub(crate) mod window;
 pub mod window_access;
 
 pub use access::Denied;
-#[cfg(test)]
-use dirty::write_to_clean;
+pub(crate) use lease::Leased;
 pub use options::MemoryOptions;
-pub(crate) use parked::{Lease, Leased};
+pub use pages::{Access, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
 pub(crate) use permits::Permitted;
 pub use reservation::{GUARD_BYTES, WINDOW_BYTES};
+pub(crate) use retained::Lease;
 pub use space::ADDRESS_BITS;
 pub(crate) use space::InUse;
 pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
@@ -59,25 +63,13 @@ use crate::{Error, MemoryError};
 use edit::{Edit, State};
 use identity::{LITTLE_ELSEWHERE, Own};
 use options::Form;
+use pages::{PAGE_SPECIAL, PAGE_WATCHED};
 use permits::Changes;
 use ranges::Ranged;
-use reservation::{Reservation, Rights};
+use reservation::Reservation;
 use space::Space;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// Bytes that one entry of the page table stands for.
-pub const PAGE_BYTES: u64 = 4096;
-/// Page table: loads are allowed.
-pub const PAGE_READ: u8 = 1;
-/// Page table: stores are allowed.
-pub const PAGE_WRITE: u8 = 2;
-/// Page table: the page is not where its address says, or a device answers ([`special`]).
-const PAGE_SPECIAL: u8 = 4;
-/// Page table: stores to the page are told to a [`WriteWatch`]. Then [`PAGE_WRITE`] is not set.
-const PAGE_WATCHED: u8 = 8;
-/// Page table: the page has not been written since it was last looked at ([`dirty`]), and the host does not allow stores to it.
-const PAGE_CLEAN: u8 = 16;
 
 /// Addresses below are never handed out, so that a null pointer with a small offset faults.
 const FIRST_ADDRESS: u64 = 0x1_0000;
@@ -88,36 +80,6 @@ const MOST_BORDERS: usize = 1 << 15;
 
 /// With so few, their number cannot be the reason why the system refuses a mapping.
 const FEW_BORDERS: usize = 1 << 10;
-
-/// What guest code may do with a buffer. The host may read and write it unless it is [`Access::None`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Access {
-    /// Loads and stores.
-    ReadWrite,
-    /// Loads only: a store is a `memory` fault.
-    ReadOnly,
-    /// Nothing: any access faults, as if nothing were mapped. The contents stay.
-    None,
-}
-
-impl Access {
-    fn rights(self) -> Rights {
-        match self {
-            Access::ReadWrite => Rights::ReadWrite,
-            Access::ReadOnly => Rights::Read,
-            Access::None => Rights::None,
-        }
-    }
-
-    fn flags(self) -> u8 {
-        match self {
-            Access::ReadWrite => PAGE_READ | PAGE_WRITE,
-            Access::ReadOnly => PAGE_READ,
-            Access::None => 0,
-        }
-    }
-}
 
 /// A guest address space. Clones are handles of the same space, which ends with the last of them.
 ///

@@ -13,8 +13,8 @@ const FAR: u64 = 9 * WINDOW - 0x1000;
 const UPPER: u64 = 0xffff_8000_0000_0000;
 /// Large enough to stay a mapping of its own.
 const LARGE: u64 = 0x1000_0000;
-const PARKED: u64 = 5 * WINDOW;
-const ALSO_PARKED: u64 = 0x7000_0000;
+const RETAINED: u64 = 5 * WINDOW;
+const ALSO_RETAINED: u64 = 0x7000_0000;
 
 /// Buffers that share pages, lie beside one another, and in several pieces of host memory.
 const BUFFERS: [(u64, u64, Access); 6] = [
@@ -43,11 +43,11 @@ fn filled() -> Memory {
             memory.write(at, &mark(address)).unwrap();
         }
     }
-    for (at, access) in [(PARKED, Access::ReadOnly), (ALSO_PARKED, Access::ReadWrite)] {
-        memory.edit(|edit| edit.map_parked(at, 16, access, &[5; 16])).unwrap();
+    for (at, access) in [(RETAINED, Access::ReadOnly), (ALSO_RETAINED, Access::ReadWrite)] {
+        memory.edit(|edit| edit.map_retained(at, 16, access, &[5; 16])).unwrap();
     }
-    for at in [PARKED, ALSO_PARKED] {
-        memory.edit(|edit| edit.park(at, vec![5; 16])).unwrap();
+    for at in [RETAINED, ALSO_RETAINED] {
+        memory.edit(|edit| edit.retain(at, vec![5; 16])).unwrap();
     }
     memory
 }
@@ -58,21 +58,21 @@ const STEPS: [Step; 12] = [
     ("map in two slabs", |memory| memory.map(Some(FAR), 0x2000, Access::ReadWrite).map(|_| ())),
     ("map in the upper window", |memory| memory.map(Some(UPPER), 16, Access::ReadWrite).map(|_| ())),
     ("map beside a neighbour", |memory| memory.map(Some(0x20_4a00), 0x2000, Access::ReadOnly).map(|_| ())),
-    ("map over what is parked", |memory| memory.map(Some(ALSO_PARKED), 1, Access::ReadOnly).map(|_| ())),
-    ("map where something is parked", |memory| {
-        memory.map(Some(PARKED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
+    ("map over what is retained", |memory| memory.map(Some(ALSO_RETAINED), 1, Access::ReadOnly).map(|_| ())),
+    ("map where something is retained", |memory| {
+        memory.map(Some(RETAINED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
     }),
     ("unmap two pieces", |memory| memory.unmap(ACROSS)),
     ("unmap shared pages", |memory| memory.unmap(0x20_0040)),
     ("unmap a large one", |memory| memory.unmap(LARGE)),
     ("write", |memory| memory.write(0x20_3100, &[9; 0x1000])),
-    ("map what is parked", |memory| {
-        memory.edit(|edit| edit.map_parked(PARKED, 16, Access::ReadOnly, &[5; 16]))
+    ("map what is retained", |memory| {
+        memory.edit(|edit| edit.map_retained(RETAINED, 16, Access::ReadOnly, &[5; 16]))
     }),
-    ("map what is parked in another way", |memory| {
-        memory.edit(|edit| edit.map_parked(PARKED, 9, Access::ReadWrite, &[6; 9]))
+    ("map what is retained in another way", |memory| {
+        memory.edit(|edit| edit.map_retained(RETAINED, 9, Access::ReadWrite, &[6; 9]))
     }),
-    ("give back what is parked", |memory| memory.edit(|edit| edit.give_back_others(&[]))),
+    ("give back what is retained", |memory| memory.edit(|edit| edit.give_back_others(&[]))),
 ];
 
 fn buffers(memory: &Memory) -> Vec<(u64, u64, Access)> {
@@ -99,10 +99,10 @@ fn look(memory: &Memory, may_be_gone: Option<u64>, told: &str) {
 
 /// The host has the rights in the window that the table of pages tells, and no others.
 fn look_at_rights(memory: &Memory, told: &str) {
-    let parked = memory.parked_pages();
+    let retained = memory.retained_pages();
     for (first, last, reads, writes) in mappings(memory) {
         for at in (first..last).step_by(PAGE_BYTES as usize) {
-            if parked.iter().any(|&(start, end)| (start..end).contains(&at)) {
+            if retained.iter().any(|&(start, end)| (start..end).contains(&at)) {
                 continue;
             }
             let flags = memory.page_flags(at);
@@ -153,7 +153,7 @@ fn one_call_after_the_other() {
                 if is_once && !memory.is_coarse() {
                     look_at_rights(&memory, &told);
                 }
-                if is_once && has_many && name == "map where something is parked" {
+                if is_once && has_many && name == "map where something is retained" {
                     assert!(result.is_ok(), "{told}: {result:?}");
                 }
                 if result.is_err() {

@@ -1,8 +1,8 @@
 //! A range of host memory for a range of guest addresses: the window, the upper window, or a slab.
 
-use super::PAGE_BYTES;
-use super::dirty::Tracked;
+use super::pages::PAGE_BYTES;
 use super::reservation::{PageTable, Reservation, Rights};
+use super::tracked::Tracked;
 use crate::Error;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;

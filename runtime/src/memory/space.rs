@@ -13,13 +13,13 @@
 //! outside the window is a value that never changes ([`Outside`]): a change makes a new one, and the old one is kept until
 //! nobody uses the space ([`Space::use_it`]).
 
-use super::PAGE_BYTES;
-use super::dirty::Tracked;
+use super::pages::PAGE_BYTES;
 use super::permits::Changes;
 use super::ranges::Ranges;
 use super::region::{LEAST_TABLE_BYTES, Region};
 use super::reservation::{Backing, Reservation, Rights};
 use super::special::{self, OfPager, Watched};
+use super::tracked::Tracked;
 use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! Tests of guest memory: mapping, rights, sharing of pages, accesses.
 
 use super::reservation::HUGE_BYTES;
+use super::tracked::write_to_clean;
 use super::*;
 use warpjit_ir::AtomicOp;
 
@@ -18,12 +19,12 @@ impl Memory {
         self.0.space.page_flags(address)
     }
 
-    pub(super) fn parked_pages(&self) -> Vec<(u64, u64)> {
-        self.edit(|edit| Ok(edit.parked_pages().map(|(pages, _)| pages).collect())).unwrap()
+    pub(super) fn retained_pages(&self) -> Vec<(u64, u64)> {
+        self.edit(|edit| Ok(edit.retained_pages().map(|(pages, _)| pages).collect())).unwrap()
     }
 
-    pub(super) fn parked_bytes(&self) -> u64 {
-        self.0.state.lock().parked.bytes()
+    pub(super) fn retained_bytes(&self) -> u64 {
+        self.0.state.lock().retained.bytes()
     }
 }
 

@@ -3,7 +3,9 @@
 //!
 //! Each function checks the request, makes the host's mapping, and records the buffer and the rights of its pages.
 
-use super::{Buffer, Edit, Kind, rights_of};
+use super::Edit;
+use crate::memory::buffer::{Buffer, Kind};
+use crate::memory::pages::rights_of;
 use crate::memory::reservation::{Backing, Rights};
 use crate::memory::special::{HostPointer, Piece, Special};
 use crate::memory::{Access, PAGE_SPECIAL};

@@ -4,50 +4,22 @@ mod maps;
 mod rights;
 mod unmaps;
 
-use crate::memory::parked::Parked;
+use crate::memory::buffer::{Buffer, Kind};
+use crate::memory::pages::rights_of;
 use crate::memory::reservation::{HUGE_BYTES, Rights};
+use crate::memory::retained::Retained;
 use crate::memory::room::Room;
 use crate::memory::space::Space;
-use crate::memory::{
-    Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, PAGE_SPECIAL, PAGE_WATCHED,
-    PAGE_WRITE, WINDOW_BYTES,
-};
+use crate::memory::{Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, WINDOW_BYTES};
 use crate::{Addresses, Error, MemoryError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) struct Buffer {
-    pub bytes: u64,
-    pub access: Access,
-    pub kind: Kind,
-}
-
-/// Whose memory a buffer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) enum Kind {
-    /// Pages of this space alone.
-    Own,
-    /// Pages that other mappings of the process show too.
-    Shared,
-    /// Special pages.
-    Special,
-    /// In a space whose addresses are the host's: pages of the embedder.
-    Registered,
-}
-
-impl Kind {
-    /// Whether the space has mapped its pages.
-    pub fn is_ours(self) -> bool {
-        matches!(self, Kind::Own | Kind::Shared)
-    }
-}
 
 /// What is mapped.
 #[derive(Debug)]
 pub(in crate::memory) struct State {
     pub buffers: BTreeMap<u64, Buffer>,
-    pub parked: Parked,
+    pub retained: Retained,
     /// Which host pages below 4 GiB are taken by buffers; each buffer has one more page after it.
     pub room: Room,
     /// Number of places where a host page has other rights than the page before it.
@@ -70,7 +42,7 @@ impl State {
         room.set(0, FIRST_ADDRESS.div_ceil(host_page), true);
         State {
             buffers: BTreeMap::new(),
-            parked: Parked::default(),
+            retained: Retained::default(),
             room,
             borders: 0,
             coarse: false,
@@ -85,12 +57,6 @@ impl State {
 pub(in crate::memory) struct Edit<'a> {
     pub memory: &'a Memory,
     pub state: &'a mut State,
-}
-
-/// The rights in a page's flags, whatever is being recorded about the page.
-pub(in crate::memory) fn rights_of(flags: u8) -> u8 {
-    let watched = if flags & PAGE_WATCHED != 0 { PAGE_WRITE } else { 0 };
-    flags & (PAGE_READ | PAGE_WRITE | PAGE_SPECIAL) | watched
 }
 
 impl Edit<'_> {
@@ -195,10 +161,10 @@ impl Edit<'_> {
 
     /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.
     pub fn release(&mut self, first: u64, last: u64) {
-        let State { buffers, parked, .. } = &*self.state;
+        let State { buffers, retained, .. } = &*self.state;
         self.memory.0.space.release(first, last, |start, end| {
             let before = buffers.range(..=end).next_back();
-            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || parked.has_any(start, end)
+            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || retained.has_any(start, end)
         });
     }
 

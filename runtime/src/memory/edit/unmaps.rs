@@ -1,8 +1,9 @@
 //! The end of mappings: what is unmapped, and the aliases that showed it.
 
-use super::{Buffer, Edit, Kind};
+use super::Edit;
 use crate::memory::PAGE_SPECIAL;
 use crate::memory::anywhere;
+use crate::memory::buffer::{Buffer, Kind};
 use crate::memory::reservation::Rights;
 use crate::{Error, MemoryError};
 
