@@ -3,7 +3,7 @@
 //! A page that has been asked for becomes *clean*: its entry in the page table says so ([`PAGE_CLEAN`]), and the host allows no
 //! store to it, though the guest may store. The first store raises a signal, whose handler makes the page writable again
 //! ([`super::tracked`]). So every store is seen, of all tiers and of the host, and only the first one to each page costs anything.
-//! Only pages that the space itself has mapped become clean (`Region::recordable`): others may have an owner who protects them, too.
+//! Only pages that the space itself has mapped become clean (`ReservedRange::recordable`): others may have an owner who protects them, too.
 
 use super::Memory;
 use super::edit::Edit;
@@ -53,7 +53,7 @@ impl Memory {
             }
             let is_host = |at: u64, flags: u8| {
                 flags & PAGE_SPECIAL != 0
-                    && space.special_at(at).is_some_and(|piece| piece.is_writable_memory())
+                    && space.special_at(at).is_some_and(|special| special.is_writable_memory())
             };
             let mut work =
                 |first: u64, host: *mut u8, pages: &[AtomicU8], tracked: Option<&'static Tracked>| {

@@ -139,7 +139,7 @@ impl Edit<'_> {
         let (first, last) = self.covering(address, address + bytes);
         self.set_pages(first, last, access.flags());
         self.state.buffers.insert(address, wanted);
-        self.state.room.set(first / self.host_page(), last / self.host_page() + 1, true);
+        self.state.free.set(first / self.host_page(), last / self.host_page() + 1, true);
         if access == Access::ReadOnly && retained.contents == contents {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Edit<'_> {
             return self.unmap(address);
         }
         self.state.buffers.remove(&address);
-        self.leave_room(first, last);
+        self.mark_free(first, last);
         self.state.retained.put(address, RetainedPages { buffer, contents });
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! Two kinds of state make that possible:
 //! - what accesses look at (the page table, reservations) is read without a lock; a value that changes is replaced as a whole and
 //!   kept until nobody uses the space (`space`);
-//! - what changes look at (`State`: the list of buffers, free room) is behind a lock. [`Edit`](edit::Edit) is the state while it
+//! - what changes look at (`State`: the list of buffers, free pages) is behind a lock. [`Edit`](edit::Edit) is the state while it
 //!   is locked.
 //!
 //! A page may vanish while it is accessed. Compiled code then faults as anywhere else, and accesses from Rust are guarded
@@ -28,6 +28,7 @@ mod coarse;
 mod dirty;
 mod edit;
 mod extras;
+mod free_pages;
 mod identity;
 mod lease;
 mod mapping;
@@ -36,10 +37,9 @@ mod pages;
 mod permits;
 mod ranges;
 pub(crate) mod rebase;
-mod region;
 mod reservation;
+mod reserved_range;
 mod retained;
-mod room;
 mod space;
 mod special;
 mod tracked;
@@ -190,7 +190,7 @@ impl Memory {
         let flags = if form.is_embedders { PAGE_READ | PAGE_WRITE } else { 0 };
         let own = if form.is_identity { Own::new(form.own_start) } else { None };
         let mut state = State::new(host_page);
-        state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
+        state.own_free = own.as_ref().map_or_else(Default::default, Own::free);
         let is_apart = form.is_identity && own.is_none();
         // There may be memory of others outside what such a space hands out.
         let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
@@ -238,7 +238,7 @@ impl Memory {
     pub(crate) fn buffers_with_contents(&self) -> Result<Vec<(u64, u64, Access)>, Error> {
         self.edit(|edit| {
             let is_device = |at: u64| {
-                edit.space().special_at(at).is_some_and(|piece| piece.start == at && piece.is_device())
+                edit.space().special_at(at).is_some_and(|special| special.start == at && special.is_device())
             };
             let all = edit.state.buffers.iter().filter(|&(&at, _)| !is_device(at));
             Ok(all.map(|(&at, buffer)| (at, buffer.bytes, buffer.access)).collect())
@@ -338,12 +338,12 @@ impl Memory {
     /// Whether a device is at an address, and where that ends, `end` at the latest.
     fn stretch(&self, address: u64, end: u64) -> (bool, u64) {
         let mut at = address;
-        while let Some(piece) = self.0.space.special_from(at).filter(|piece| piece.start < end) {
-            if piece.is_device() {
-                let here = piece.start <= address;
-                return (here, if here { Ranged::end(piece).min(end) } else { piece.start });
+        while let Some(special) = self.0.space.special_from(at).filter(|special| special.start < end) {
+            if special.is_device() {
+                let here = special.start <= address;
+                return (here, if here { Ranged::end(special).min(end) } else { special.start });
             }
-            at = Ranged::end(piece);
+            at = Ranged::end(special);
         }
         (false, end)
     }

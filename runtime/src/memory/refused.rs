@@ -16,7 +16,7 @@ const LARGE: u64 = 0x1000_0000;
 const RETAINED: u64 = 5 * WINDOW;
 const ALSO_RETAINED: u64 = 0x7000_0000;
 
-/// Buffers that share pages, lie beside one another, and in several pieces of host memory.
+/// Buffers that share pages, lie beside one another, and in several reserved ranges.
 const BUFFERS: [(u64, u64, Access); 6] = [
     (0x20_0010, 0x20, Access::ReadWrite),
     (0x20_0040, 0x2000, Access::ReadWrite),
@@ -62,7 +62,7 @@ const STEPS: [Step; 12] = [
     ("map where something is retained", |memory| {
         memory.map(Some(RETAINED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
     }),
-    ("unmap two pieces", |memory| memory.unmap(ACROSS)),
+    ("unmap from two reserved ranges", |memory| memory.unmap(ACROSS)),
     ("unmap shared pages", |memory| memory.unmap(0x20_0040)),
     ("unmap a large one", |memory| memory.unmap(LARGE)),
     ("write", |memory| memory.write(0x20_3100, &[9; 0x1000])),
@@ -120,8 +120,8 @@ fn clear(memory: &Memory, told: &str) {
     memory.edit(|edit| edit.give_back_others(&[])).unwrap();
     assert!(!memory.is_coarse() && !memory.0.space.exceeds_window() && memory.borders() == 0, "{told}");
     assert!(mappings(memory).iter().all(|&(_, _, reads, writes)| !reads && !writes), "{told}");
-    let room = (WINDOW - FIRST_ADDRESS - memory.0.host_page) & !0xf_ffff;
-    assert!(memory.edit(|edit| edit.find_room(room)).is_ok(), "{told}");
+    let bytes = (WINDOW - FIRST_ADDRESS - memory.0.host_page) & !0xf_ffff;
+    assert!(memory.edit(|edit| edit.find_free(bytes)).is_ok(), "{told}");
     for (address, bytes, access) in BUFFERS {
         memory.map(Some(address), bytes, access).unwrap();
         assert_eq!(memory.load(address, 8).unwrap(), 0, "{told}");
@@ -143,7 +143,7 @@ fn one_call_after_the_other() {
                 let refused = number..if is_once { number + 1 } else { u32::MAX };
                 let (result, calls) = refusals::during(refused, || step(&memory));
                 let unmapped = match name {
-                    "unmap two pieces" => Some(ACROSS),
+                    "unmap from two reserved ranges" => Some(ACROSS),
                     "unmap shared pages" => Some(0x20_0040),
                     "unmap a large one" => Some(LARGE),
                     _ => None,
@@ -159,7 +159,7 @@ fn one_call_after_the_other() {
                 if result.is_err() {
                     assert_eq!(buffers(&memory), before, "{told}");
                     for at in [FAR, FAR + 0x1000, UPPER] {
-                        assert!(memory.0.space.place(at).is_none(), "{told}: {at:#x} is still reserved");
+                        assert!(memory.0.space.host_range(at).is_none(), "{told}: {at:#x} is still reserved");
                     }
                     // Memory that cannot be fine can be coarse.
                     assert!(!is_once || !name.starts_with("unmap"), "{told}: {result:?}");

@@ -175,11 +175,11 @@ pub(super) fn make_writable(start: usize, bytes: usize) -> bool {
 }
 
 /// Takes stores away from the host; a store is made good by the handler.
-pub(super) fn make_clean(place: *mut u8, bytes: usize) -> bool {
+pub(super) fn make_clean(at: *mut u8, bytes: usize) -> bool {
     #[cfg(test)]
     if super::reservation::refusals::check("protect guest memory").is_err() {
         return false;
     }
     // SAFETY: pages of guest memory; contents stay.
-    unsafe { rustix::mm::mprotect(place.cast(), bytes, rustix::mm::MprotectFlags::READ).is_ok() }
+    unsafe { rustix::mm::mprotect(at.cast(), bytes, rustix::mm::MprotectFlags::READ).is_ok() }
 }

@@ -23,7 +23,7 @@ impl Edit<'_> {
             // Before the pages go: accesses find nothing, and no store makes one of them writable.
             self.set_pages(from, to, 0);
             if let Err(error) = self.expect_faults().and_then(|()| self.close_pages(from, to)) {
-                // Some of several pieces may have been unmapped. The host must not access pages that may have no
+                // Some of several reserved ranges may have been unmapped. The host must not access pages that may have no
                 // rights.
                 let is_there = self.space().protect(from, to - from, buffer.access.rights()).is_ok();
                 self.set_pages(from, to, if is_there { buffer.access.flags() } else { 0 });
@@ -46,7 +46,7 @@ impl Edit<'_> {
         if from < to {
             self.space().watch(from, to, None);
         }
-        self.leave_room(first, last);
+        self.mark_free(first, last);
         self.release(first, last);
     }
 
