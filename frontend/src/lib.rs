@@ -32,6 +32,8 @@ pub mod front_end;
 pub mod gcn;
 pub mod image;
 pub mod isa;
+#[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
+mod listing;
 pub mod module;
 #[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
 mod prose;
