@@ -39,7 +39,7 @@ pub mod module;
 mod prose;
 mod pure_table;
 #[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
-mod reach;
+mod reachable;
 pub mod registry;
 pub mod sampling;
 #[cfg(any(feature = "tesla", feature = "fermi"))]
