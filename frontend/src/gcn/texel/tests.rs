@@ -1,3 +1,5 @@
+//! Tests of texels in the formats of GCN: loads, stores and formats that there are not.
+
 use super::*;
 
 fn float(x: f32) -> u32 {
