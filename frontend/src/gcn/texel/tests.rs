@@ -1,5 +1,3 @@
-//! Tests of texels in the formats of GCN: loads, stores and formats that there are not.
-
 use super::*;
 
 fn float(x: f32) -> u32 {
