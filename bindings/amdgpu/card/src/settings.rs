@@ -2,7 +2,7 @@
 
 use crate::chip::Chip;
 use std::path::{Path, PathBuf};
-use warpjit_runtime::{CacheConfig, Config, Engine, Error, Tier};
+use warpjit_runtime::{CacheConfig, Tier};
 
 /// Name of the card ([`Chip::find`]).
 pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
@@ -85,15 +85,6 @@ impl Settings {
         let folder = self.record.as_deref()?;
         let is_wanted = self.record_kernel.is_empty() || kernel().contains(&self.record_kernel);
         is_wanted.then_some(folder)
-    }
-
-    /// An engine that runs dispatches as they say. `counts`: with counts of instructions.
-    ///
-    /// # Errors
-    /// As [`Engine::new`].
-    pub fn engine(&self, counts: bool) -> Result<Engine, Error> {
-        let config = Config::default().threads(self.threads).tier(self.tier).cache(self.cache.clone());
-        Engine::new(config.count(counts))
     }
 
     /// What the environment says, by a function that gives its variables.
