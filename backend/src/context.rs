@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
 use crate::permits::{Permits, Window};
-use crate::translate::ScalarAnswers;
+use crate::scalar_answers::ScalarAnswers;
 
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
 pub const FAULT: u64 = u64::MAX;

@@ -47,6 +47,7 @@ mod operands;
 mod options;
 mod permits;
 mod phase_exits;
+mod scalar_answers;
 mod shape;
 #[cfg_attr(not(feature = "jit"), path = "no_target.rs")]
 mod target;
@@ -74,9 +75,10 @@ pub use helpers::in_host_floats;
 pub use host::{HostLevel, LINE_BYTES, host_has_wide_vectors};
 pub use options::{BlockRow, Link, LinkExit, Options, Passage, Phase, RowField, RowSlot, Successor};
 pub use permits::{Permits, Permitter, Windows};
+pub use scalar_answers::ScalarAnswers;
 pub use shape::{Shape, SlotShape};
 pub use target::Target;
-pub use translate::{LaneTranslation, ScalarAnswers, Translator};
+pub use translate::{LaneTranslation, Translator};
 pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};
 #[cfg(not(feature = "jit"))]
 pub use without::{compile_chain, compile_phases, compile_region, list_region};

@@ -83,7 +83,7 @@ impl Context {
             shared_first: std::ptr::null(),
             rebase: 0,
             new_run: 0,
-            scalar_answers: crate::translate::ScalarAnswers::default(),
+            scalar_answers: crate::scalar_answers::ScalarAnswers::default(),
             windows: std::ptr::null(),
             permit_site: 0,
             permits: crate::permits::Permits::default(),

@@ -27,9 +27,9 @@ pub fn kernels(criterion: &mut Criterion, group: &str, take: impl Fn(&Entry) -> 
         group.throughput(Throughput::Elements(blocks * threads));
         if let Some(bench) = &entry.bench {
             let mut native = bench.native(&inputs);
-            for way in native.ways().into_iter().filter(|way| way.bits == 128) {
-                let id = format!("{}/native-128x{}", entry.name, way.unroll);
-                group.bench_function(id, |bencher| bencher.iter(|| native.run(way)));
+            for build in native.builds().into_iter().filter(|build| build.bits == 128) {
+                let id = format!("{}/native-128x{}", entry.name, build.unroll);
+                group.bench_function(id, |bencher| bencher.iter(|| native.run(build)));
             }
         }
         let mut session = Session::new(&file, &jit).expect("the launch");

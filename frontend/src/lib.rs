@@ -32,12 +32,14 @@ pub mod front_end;
 pub mod gcn;
 pub mod image;
 pub mod isa;
+#[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
+mod listing;
 pub mod module;
 #[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
 mod prose;
 mod pure_table;
 #[cfg(any(feature = "tesla", feature = "fermi", feature = "gcn", feature = "vp1"))]
-mod reach;
+mod reachable;
 pub mod registry;
 pub mod sampling;
 #[cfg(any(feature = "tesla", feature = "fermi"))]

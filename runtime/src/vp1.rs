@@ -65,7 +65,7 @@ pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 use crate::exec::compiler_threads::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Patience, Step, Stepper, StepperParts, Tiers, Watch};
+use crate::exec::tiers::{Hint, Step, Stepper, StepperParts, StopPoll, Tiers, Watch};
 use crate::exec::{Limits, RowFacts};
 use crate::fork::Section;
 use crate::variant::Variant;
@@ -142,7 +142,7 @@ enum Inside {
 /// Nobody stops a machine in the midst of compiled code, where registers are not what the program has made of them.
 struct Patient;
 
-impl Patience for Patient {
+impl StopPoll for Patient {
     fn stop(&self) -> bool {
         false
     }

@@ -6,7 +6,7 @@
 
 use warpjit_frontend::Isa;
 use warpjit_runtime::{Access, Arg, Config, Engine, Launch, Memory, Program, Tier};
-use warpjit_tests::dialects::loads::{Place, SUM, random_loads, sum_of_loads};
+use warpjit_tests::dialects::loads::{LoadSpace, SUM, random_loads, sum_of_loads};
 use warpjit_tests::dialects::{ARGS, CONSTANTS_BANK, program};
 use warpjit_tests::random::rng::SplitMix;
 use warpjit_tests::random::seeds::{all_agree, seeds};
@@ -279,10 +279,10 @@ fn loads_from_random_places() {
                 own.into_iter().chain(made).for_each(|(n, word)| registers[n] = word);
                 t.sum = sum_of_loads(&middle, &mut registers, args, |place, address| match place {
                     // Tesla's addresses of shared memory have 16 bits.
-                    Place::Shared if isa == Isa::Tesla => shared.get((address & 0xffff) as usize / 4),
-                    Place::Shared => shared.get(address as usize / 4),
-                    Place::Constants => word(2, address as usize / 4),
-                    Place::Global => word(1, (address - TABLE as u32) as usize / 4),
+                    LoadSpace::Shared if isa == Isa::Tesla => shared.get((address & 0xffff) as usize / 4),
+                    LoadSpace::Shared => shared.get(address as usize / 4),
+                    LoadSpace::Constants => word(2, address as usize / 4),
+                    LoadSpace::Global => word(1, (address - TABLE as u32) as usize / 4),
                 });
             });
         })

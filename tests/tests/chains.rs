@@ -3,50 +3,28 @@
 
 use std::fmt::Write;
 
-use warpjit_frontend::gcn::{Generation, assemble};
-use warpjit_runtime::{
-    Access, Config, Engine, FaultKind, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
-};
+use warpjit_runtime::{Access, Config, Engine, FaultKind, HostLevel, Memory, Tier};
+use warpjit_tests::gcn::one_wave::{DATA, launch, program};
 use warpjit_tests::random::rng::Random;
 
-const DATA: u64 = 0x10_0000;
 const BYTES: usize = 4 * 256;
 
 /// Every width of chunks and host level, joined soon and later, and never. The interpreter is the first.
-fn ways() -> Vec<Config> {
+fn settings() -> Vec<Config> {
     let base = |tier| Config::default().tier(tier).threads(1);
-    let mut ways = vec![base(Tier::Interp), base(Tier::Jit).host(HostLevel::Avx2).join_after(Some(u32::MAX))];
+    let mut settings =
+        vec![base(Tier::Interp), base(Tier::Jit).host(HostLevel::Avx2).join_after(Some(u32::MAX))];
     for join_after in [Some(0), Some(5)] {
-        ways.push(base(Tier::Auto).hot_after(Some(0)).host(HostLevel::Avx2).join_after(join_after));
+        settings.push(base(Tier::Auto).hot_after(Some(0)).host(HostLevel::Avx2).join_after(join_after));
         for host in [HostLevel::Native, HostLevel::Avx2] {
             for groups in [None, Some(0), Some(1), Some(2), Some(4)] {
-                ways.push(base(Tier::Jit).host(host).chunk_groups(groups).join_after(join_after));
+                settings.push(base(Tier::Jit).host(host).chunk_groups(groups).join_after(join_after));
             }
         }
     }
-    ways.push(base(Tier::Jit).chunk_groups(Some(2)).checked_memory(true).join_after(Some(1)));
-    ways.push(base(Tier::Jit).chunk_groups(Some(2)).lockstep(true).join_after(Some(1)));
-    ways
-}
-
-fn load(text: &str) -> Program {
-    let setup = "s_mov_b32 s4, s0
-        s_mov_b32 s5, s1
-        s_movk_i32 s6, 0x400
-        s_mov_b32 s7, 0x27fac
-        v_lshlrev_b32 v1, 2, v0\n";
-    let source = format!("{setup}{text}\ns_endpgm\n");
-    let code = assemble(&source, Generation::Gfx9).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
-    let options = ProgramOptions::new(Isa::Gcn)
-        .raw(true)
-        .chip(Some(Generation::Gfx9.into()))
-        .rsrc1(Some(3 | 6 << 6))
-        .rsrc2(Some(2 << 1));
-    Program::load(&code, &options).expect("valid code")
-}
-
-fn launch() -> Launch {
-    Launch::default().grid([1, 1, 1]).block([64, 1, 1]).user_data(vec![DATA as u32, 0])
+    settings.push(base(Tier::Jit).chunk_groups(Some(2)).checked_memory(true).join_after(Some(1)));
+    settings.push(base(Tier::Jit).chunk_groups(Some(2)).lockstep(true).join_after(Some(1)));
+    settings
 }
 
 fn memory(engine: &Engine, content: &[u8]) -> Memory {
@@ -167,11 +145,11 @@ fn random_text(seed: u64) -> String {
 fn random_waves_leave_the_same_memory() {
     for seed in 0..10 {
         let text = random_text(seed);
-        let program = load(&text);
+        let program = program(&text);
         let mut random = Random::new(seed + 1000);
         let content: Vec<u8> = (0..BYTES / 4).flat_map(|_| random.word().to_le_bytes()).collect();
         let mut wanted: Option<Vec<u8>> = None;
-        for config in ways() {
+        for config in settings() {
             let name = format!("seed {seed}, {config:?}\n{text}");
             let engine = Engine::new(config).expect("an engine");
             // What the first run has compiled, the second one finds.
@@ -216,8 +194,8 @@ fn a_fault_in_a_chain_is_of_its_lane_and_address() {
         s_add_u32 s8, s8, 1
         s_cmp_lt_u32 s8, 9
         s_cbranch_scc1 again\n";
-    let program = load(text);
-    for config in ways() {
+    let program = program(text);
+    for config in settings() {
         let name = format!("{config:?}");
         let engine = Engine::new(config).expect("an engine");
         for _ in 0..2 {

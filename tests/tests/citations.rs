@@ -59,6 +59,19 @@ fn sections(rest: &str) -> Vec<String> {
     found
 }
 
+/// Pages that a line cites by another folder than [`FOLDER`], of which pages in `docs` give the last part only.
+fn misplaced<'a>(line: &str, pages: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let is_other = |page: &String| {
+        let name = format!("{page}.md");
+        line.match_indices(&format!("/{name}")).any(|(at, _)| {
+            let folder = &line[..=at];
+            !folder.ends_with("hardware/")
+                && folder.trim_end_matches('/').ends_with(|c: char| c.is_ascii_alphabetic())
+        })
+    };
+    pages.filter(|page| is_other(page)).cloned().collect()
+}
+
 /// The numbers of a page's sections.
 fn headings(text: &str) -> BTreeSet<String> {
     text.lines()
@@ -110,6 +123,9 @@ fn what_is_cited_is_there() {
         let lines: Vec<&str> = text.lines().collect();
         let name = file.strip_prefix(&root).unwrap().display();
         for (n, line) in lines.iter().enumerate() {
+            for page in misplaced(line, pages.keys().filter(|page| *page != "README")) {
+                dangling.push(format!("{name}:{}: {page}.md is in {FOLDER}", n + 1));
+            }
             let next = lines.get(n + 1).copied().unwrap_or("");
             for Citation { page, sections } in citations(line, next) {
                 count += 1;
@@ -144,6 +160,10 @@ fn citations_of_all_forms_are_read() {
     let word = [FOLDER, "tesla.md section SFU has it"].concat();
     assert_eq!(read(&word, ""), ["tesla: SFU"]);
     assert_eq!(read("The folder docs/hardware/ is no page.", ""), [""; 0]);
+    let all = ["gcn".to_owned(), "vp1".to_owned()];
+    let elsewhere = ["Facts", "/gcn.md section 3"].concat();
+    assert_eq!(misplaced(&elsewhere, all.iter()), ["gcn"]);
+    assert_eq!(misplaced("docs/hardware/gcn.md, docs/isa-gcn.md, gcn.md", all.iter()), [""; 0]);
     let page = "# Page\n\n## 1. First\n\ntext\n\n### 1.2 Second\n\n## Unwind\n";
     assert_eq!(headings(page).into_iter().collect::<Vec<_>>(), ["1", "1.2"]);
 }

@@ -245,7 +245,7 @@ fn buffers_without_an_address_keep_clear_of_those_with_one() {
     holds(source, &launch);
 }
 
-/// Pages that a launch has mapped for itself (here GCN's arguments) are parked for the next one, and nobody else's: compiled code faults
+/// Pages that a launch has mapped for itself (here GCN's arguments) are retained for the next one, and nobody else's: compiled code faults
 /// at them as the interpreter does.
 #[test]
 fn what_a_launch_maps_for_itself_is_not_there_for_others() {

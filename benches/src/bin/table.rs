@@ -17,7 +17,7 @@ use anyhow::{Context, bail, ensure};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::{Session, load_program};
 use warpjit_benches::halves;
-use warpjit_benches::kernels::{Native, Way};
+use warpjit_benches::kernels::{Native, NativeBuild};
 use warpjit_benches::suite::{self, Entry};
 use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 
@@ -105,7 +105,7 @@ impl Options {
 #[derive(Default)]
 struct Row {
     name: String,
-    native: Option<[(f64, Way); 2]>,
+    native: Option<[(f64, NativeBuild); 2]>,
     jit: f64,
     jit_two: f64,
     /// What two threads of native code gain.
@@ -210,17 +210,17 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
             row.efficiency = stats.thread_instructions as f64 / stats.lane_slots as f64;
         }
         let mut native = bench.native(&inputs);
-        for way in native.ways() {
+        for build in native.builds() {
             let mut fresh = bench.native(&inputs);
-            fresh.run(way);
+            fresh.run(build);
             let wrong = suite::difference(&fresh.output(), &wanted[0].1, bench.native_tolerance());
-            ensure!(wrong.is_none(), "native, {way:?}: {}", wrong.unwrap_or_default());
+            ensure!(wrong.is_none(), "native, {build:?}: {}", wrong.unwrap_or_default());
         }
-        if let Some(ways) = fastest(native.as_mut(), options) {
+        if let Some(builds) = fastest(native.as_mut(), options) {
             let halves = bench.halves(&inputs).filter(|_| !options.cpu);
             let mut halves = halves.map(|halves| halves.map(|inputs| bench.native(&inputs)));
             let native = native.as_mut();
-            row.native = Some(interleave(native, halves.as_mut(), ways, &mut guests, options, &mut row)?);
+            row.native = Some(interleave(native, halves.as_mut(), builds, &mut guests, options, &mut row)?);
         }
     }
     if row.native.is_none() {
@@ -253,22 +253,22 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
     Ok(row)
 }
 
-/// The fastest way at 128 bits, and at any width.
-fn fastest(native: &mut dyn Native, options: &Options) -> Option<[Way; 2]> {
+/// The fastest build at 128 bits, and at any width.
+fn fastest(native: &mut dyn Native, options: &Options) -> Option<[NativeBuild; 2]> {
     let mut best = |widest: u32| {
-        let ways = native.ways().into_iter().filter(|way| way.bits <= widest);
-        let timed: Vec<_> = ways
-            .map(|way| {
+        let builds = native.builds().into_iter().filter(|build| build.bits <= widest);
+        let timed: Vec<_> = builds
+            .map(|build| {
                 let mut once = || {
                     let start = Clock::start(options);
-                    native.run(way);
+                    native.run(build);
                     start.elapsed()
                 };
                 let least = (0..5).map(|_| once()).min();
-                (least, way)
+                (least, build)
             })
             .collect();
-        timed.into_iter().min_by_key(|(least, _)| *least).map(|(_, way)| way)
+        timed.into_iter().min_by_key(|(least, _)| *least).map(|(_, build)| build)
     };
     Some([best(128)?, best(u32::MAX)?])
 }
@@ -278,17 +278,17 @@ fn fastest(native: &mut dyn Native, options: &Options) -> Option<[Way; 2]> {
 fn interleave(
     native: &mut dyn Native,
     mut halves: Option<&mut [Box<dyn Native>; 2]>,
-    ways: [Way; 2],
+    builds: [NativeBuild; 2],
     guests: &mut [Session<'_>],
     options: &Options,
     row: &mut Row,
-) -> anyhow::Result<[(f64, Way); 2]> {
+) -> anyhow::Result<[(f64, NativeBuild); 2]> {
     let mut times: [Vec<f64>; 5] = Default::default();
     for _ in 0..options.runs {
-        for (way, times) in ways.iter().zip(&mut times) {
-            native.run(*way);
+        for (build, times) in builds.iter().zip(&mut times) {
+            native.run(*build);
             times.push(time(options, || {
-                native.run(*way);
+                native.run(*build);
                 Ok(())
             })?);
         }
@@ -297,13 +297,13 @@ fn interleave(
             times.push(time(options, || session.run().map(drop))?);
         }
         if let Some(halves) = &mut halves {
-            times[4].push(halves::time(halves, ways[0]).as_secs_f64() * 1e3);
+            times[4].push(halves::time(halves, builds[0]).as_secs_f64() * 1e3);
         }
     }
     let [narrow, any, one, two, native_two] = times.each_mut().map(|times| options.of(times));
     (row.jit, row.jit_two) = (one, two);
     row.native_two = halves.is_some().then_some(narrow / native_two);
-    Ok([(narrow, ways[0]), (any, ways[1])])
+    Ok([(narrow, builds[0]), (any, builds[1])])
 }
 
 /// Time to ready code: the first run of one block of a fresh program, less the second run of it. It ends with
@@ -345,16 +345,16 @@ fn print(rows: &[Row], options: &Options) {
         let wanted = WANTED.iter().find(|wanted| wanted.0 == kernel);
         let two = row.jit / row.jit_two * if options.cpu { 2.0 } else { 1.0 };
         match row.native {
-            Some([(narrow, way), (any, any_way)]) => {
+            Some([(narrow, build), (any, any_build)]) => {
                 let native_two = row.native_two.map_or(String::new(), |gain| format!(" (native {gain:.2})"));
                 let first = wanted.and_then(|wanted| wanted.1).map_or("-".into(), |share| share.to_string());
                 let (second, third) = wanted.map_or((0.0, 0.0), |wanted| (wanted.2, wanted.3));
                 println!(
                     "| {} | {narrow:.3} (x{}) | {any:.3} ({}x{}) | {:.3} | **{:.2}** ({first}, {second}) | {:.2} ({third}) | {two:.2}{native_two} |",
                     row.name,
-                    way.unroll,
-                    any_way.bits,
-                    any_way.unroll,
+                    build.unroll,
+                    any_build.bits,
+                    any_build.unroll,
                     row.jit,
                     narrow / row.jit,
                     any / row.jit

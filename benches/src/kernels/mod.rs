@@ -118,9 +118,9 @@ fn of(guest: Guest) -> Vec<Box<dyn Bench>> {
     benches
 }
 
-/// One way to compile the native code.
+/// One build of the native code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct NativeBuild {
     /// Width of its vectors.
     pub bits: u32,
     /// Vectors in flight, or whatever the yardstick varies.
@@ -129,17 +129,17 @@ pub struct Way {
 
 /// A native yardstick with its memory.
 pub trait Native: Send {
-    /// The ways that this processor can run.
-    fn ways(&self) -> Vec<Way>;
+    /// The builds that this processor can run.
+    fn builds(&self) -> Vec<NativeBuild>;
     /// Runs once.
-    fn run(&mut self, way: Way);
+    fn run(&mut self, build: NativeBuild);
     /// The result, as the guest would leave it.
     fn output(&self) -> Vec<u8>;
 }
 
 /// What a yardstick has to say; [`Native`] follows.
 pub trait Yardstick {
-    /// Values of [`Way::unroll`].
+    /// Values of [`NativeBuild::unroll`].
     fn unrolls(&self) -> &'static [usize];
     /// The work. Implementations must be `#[inline(always)]`.
     fn run<S: Simd>(&mut self, simd: S, unroll: usize);
@@ -161,16 +161,18 @@ impl<Y: Yardstick> Kernel for Work<'_, Y> {
 
 #[cfg(target_arch = "x86_64")]
 impl<Y: Yardstick + Send> Native for Y {
-    fn ways(&self) -> Vec<Way> {
+    fn builds(&self) -> Vec<NativeBuild> {
         let widths =
             [(128, V4::detect().is_some()), (256, V8::detect().is_some()), (512, V16::detect().is_some())];
         let there = widths.into_iter().filter(|(_, there)| *there);
-        there.flat_map(|(bits, _)| self.unrolls().iter().map(move |&unroll| Way { bits, unroll })).collect()
+        there
+            .flat_map(|(bits, _)| self.unrolls().iter().map(move |&unroll| NativeBuild { bits, unroll }))
+            .collect()
     }
 
-    fn run(&mut self, way: Way) {
-        let work = Work(self, way.unroll);
-        match way.bits {
+    fn run(&mut self, build: NativeBuild) {
+        let work = Work(self, build.unroll);
+        match build.bits {
             128 => V4::detect().map(|simd| simd.run(work)),
             256 => V8::detect().map(|simd| simd.run(work)),
             _ => V16::detect().map(|simd| simd.run(work)),
@@ -185,11 +187,11 @@ impl<Y: Yardstick + Send> Native for Y {
 /// There are yardsticks for x86-64 only.
 #[cfg(not(target_arch = "x86_64"))]
 impl<Y: Yardstick + Send> Native for Y {
-    fn ways(&self) -> Vec<Way> {
+    fn builds(&self) -> Vec<NativeBuild> {
         Vec::new()
     }
 
-    fn run(&mut self, _: Way) {}
+    fn run(&mut self, _: NativeBuild) {}
 
     fn output(&self) -> Vec<u8> {
         Yardstick::output(self)

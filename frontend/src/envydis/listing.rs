@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::dialect::{DecodeError, Dialect, Lines, fetch};
 use super::table::{Element, Row};
+use crate::listing::LineHead;
 
 /// Writes the text of an instruction, without address and words.
 pub(crate) fn fmt_inst<D: Dialect>(
@@ -72,28 +73,9 @@ pub struct ListingLine<I> {
 impl<I> ListingLine<I> {
     /// Writes everything before the text.
     pub(crate) fn fmt_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.call_target {
-            writeln!(f)?;
-        }
-        let first = usize::from(self.len.min(4));
-        let second = usize::from(self.len.saturating_sub(4));
-        write!(f, "{:08x}: {:0width$x}", self.pc, self.raw & 0xffff_ffff, width = 2 * first)?;
-        match second {
-            0 => write!(f, "{:blank$}", "", blank = 9 + 8 - 2 * first)?,
-            _ => {
-                write!(
-                    f,
-                    " {:0width$x}{:blank$}",
-                    self.raw >> 32,
-                    "",
-                    width = 2 * second,
-                    blank = 8 - 2 * second
-                )?;
-            }
-        }
-        let call = if self.call_target { 'C' } else { ' ' };
-        let branch = if self.branch_target { 'B' } else { ' ' };
-        write!(f, "  {call}{branch} ")
+        let ListingLine { pc, raw, len, branch_target, call_target, .. } = *self;
+        let head = LineHead { pc: pc.into(), raw, len, branch_target, call_target };
+        write!(f, "{head}")
     }
 }
 

@@ -9,8 +9,8 @@ use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface, joined_warps};
-use crate::simt::texture::{MAILBOX_BYTES, scratch_of};
+use crate::simt::stage::{Plan, interface, layout_of};
+use crate::simt::texture::add_mailbox;
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -123,9 +123,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
     }
     let own_bytes = local_bytes;
     if uses.textures {
-        lift_options.mailbox = local_bytes.next_multiple_of(16);
-        local_bytes = lift_options.mailbox + MAILBOX_BYTES;
-        abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+        lift_options.mailbox = add_mailbox(&mut local_bytes, &mut abi);
     }
     let plan = stage.map(|stage| Plan::new(stage, &uses.uses, local_bytes, false)).transpose()?;
     let mut shared_bytes = shared_bytes;
@@ -149,17 +147,8 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
     let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
     consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
     let function = lift::lift_code(&code, &lift_options, meter)?;
-    let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
-    if let Some(layout) = &mut layout {
-        if uses.textures {
-            layout.scratch.extend(scratch_of(lift_options.mailbox, &function));
-        }
-        if uses.local {
-            // Addresses that the program computes may lead there.
-            layout.scratch.clear();
-        }
-        layout.joined = joined_warps(lift_options.stage, &function);
-    }
+    let mailbox = uses.textures.then_some(lift_options.mailbox);
+    let stage = plan.as_ref().map(|plan| layout_of(plan, lift_options.stage, &function, mailbox, uses.local));
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),
         registers,
@@ -168,7 +157,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         params: kernel.params.as_ref().map(ParamLayout::places),
         consts,
         compiler_bank: (!given).then_some(abi::COMPILER_BANK),
-        stage: layout,
+        stage,
         ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
     })
 }

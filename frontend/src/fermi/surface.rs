@@ -172,7 +172,7 @@ impl Surface {
 }
 
 /// Where an access is; outside of the surface, if anywhere.
-struct Place {
+struct TexelAddress {
     address: u64,
     outside: bool,
     format: Option<Format>,
@@ -204,15 +204,15 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
 
 /// GK104: the low word has bits 0 to 7, the high one the rest of the address; the predicate says that it is outside. With
 /// type u32 or s32 the whole low word is added: linear surfaces' programs have an offset there.
-fn by_address(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Place {
+fn by_address(call: &DeviceCall<'_>, request: &Request, lane: u32) -> TexelAddress {
     let [low, high] = [0, 1].map(|n| u64::from(call.arg(lane, COORDINATES + n)));
     let format = format::gk104_image(call.arg(lane, FORMAT) & 0xff);
     let low = if request.wide_low { low } else { low & 0xff };
-    Place { address: low + (high << 8), outside: call.arg(lane, OUTSIDE) != 0, format }
+    TexelAddress { address: low + (high << 8), outside: call.arg(lane, OUTSIDE) != 0, format }
 }
 
 /// GF100. x counts bytes, of converted stores elements; the third coordinate counts 256 bytes.
-fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place> {
+fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<TexelAddress> {
     let slot = call.arg(lane, SLOT);
     let surfaces = &call.access.textures().surfaces;
     let surface = surfaces.iter().find(|(n, _)| *n == slot).and_then(|(_, entry)| Surface::of(entry))?;
@@ -235,14 +235,14 @@ fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place>
     let column = if raw { x } else { x.wrapping_mul(element) };
     let address = surface.bytes.element_address(0, column, y, 0, 0);
     let address = address.wrapping_add(u64::from(coordinate(2)) << 8);
-    Some(Place { address, outside, format: surface.format })
+    Some(TexelAddress { address, outside, format: surface.format })
 }
 
 fn access(
     call: &mut DeviceCall<'_>,
     request: &Request,
     lane: u32,
-    place: &Place,
+    place: &TexelAddress,
     is_off: bool,
 ) -> Result<(), u64> {
     let values: Texel = std::array::from_fn(|n| call.arg(lane, VALUES + n as u32));

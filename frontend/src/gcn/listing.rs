@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::decode::{DecodeError, decode};
 use super::{Chip, Inst, Op};
+use crate::listing::LineHead;
 
 /// One line of a listing: an instruction or what stands in its place.
 #[derive(Clone, Copy, Debug)]
@@ -27,26 +28,8 @@ impl fmt::Display for ListingLine {
     /// The line without a newline at the end; an empty line stands before what is called. Where a branch goes
     /// stands behind it as a comment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.call_target {
-            writeln!(f)?;
-        }
-        let first = usize::from(self.len.min(4));
-        let second = usize::from(self.len.saturating_sub(4));
-        write!(f, "{:08x}: {:0width$x}", self.pc, self.raw & 0xffff_ffff, width = 2 * first)?;
-        match second {
-            0 => write!(f, "{:blank$}", "", blank = 9 + 8 - 2 * first)?,
-            _ => write!(
-                f,
-                " {:0width$x}{:blank$}",
-                self.raw >> 32,
-                "",
-                width = 2 * second,
-                blank = 8 - 2 * second
-            )?,
-        }
-        let call = if self.call_target { 'C' } else { ' ' };
-        let branch = if self.branch_target { 'B' } else { ' ' };
-        write!(f, "  {call}{branch} ")?;
+        let ListingLine { pc, raw, len, branch_target, call_target, .. } = *self;
+        write!(f, "{}", LineHead { pc, raw, len, branch_target, call_target })?;
         match &self.inst {
             Ok(inst) => inst.fmt(f)?,
             Err(_) => f.write_str("??")?,

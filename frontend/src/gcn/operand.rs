@@ -273,13 +273,16 @@ impl Arg {
         Arg { operand, ty, words, abs: false, neg: false, sext: false, sel: Select::Dword }
     }
 
-    /// The bits an inline constant or literal stands for, `None` for everything else. Modifiers are not
-    /// applied. Facts/gcn.md section 3: a float constant has the format of the operand's type, in integer
-    /// operands that of f32 (f64 in 64-bit ones); integers extend by their sign; a literal is the high dword of an
-    /// f64, else it extends by its sign (unsigned and untyped ones by zero: LLVM 14 makes `s_mov_b64 s[4:5], 0xfffe0001`
-    /// of 0xfffe0001, which bench/gcn/montecarlo_pi compares with). A 16-bit or packed operand gets an integer's
-    /// or literal's 32 bits; where it is a float, a float constant is f16 in the low half, zero in the high one. As an
-    /// integer it has f32's 32 bits there too, of which 16-bit operations see the low half (LLVM's `getInlineEncodingV216`).
+    /// The bits an inline constant or literal stands for, `None` for everything else. Modifiers are not applied.
+    /// (docs/hardware/gcn.md section 3.)
+    ///
+    /// - A float constant has the format of the operand's type, in integer operands that of f32 (f64 in 64-bit ones).
+    /// - Integers extend by their sign.
+    /// - A literal is the high dword of an f64, else it extends by its sign, unsigned and untyped ones by zero: LLVM 14 makes `s_mov_b64
+    ///   s[4:5], 0xfffe0001` of 0xfffe0001, and its programs compare with that.
+    /// - A 16-bit or packed operand gets an integer's or literal's 32 bits. Where it is a float, a float constant is f16 in the low half, zero
+    ///   in the high one. As an integer it has f32's 32 bits there too, of which 16-bit operations see the low half (LLVM's
+    ///   `getInlineEncodingV216`).
     pub fn constant(&self) -> Option<u64> {
         let narrow = |value: i64| if self.ty.bits() == 64 { value as u64 } else { value as u32 as u64 };
         match self.operand {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpjit_ir::{Block, Function, GuestFault, Meter, Stopped, Terminator};
 
 use super::Emitter;
-use crate::reach::{self, After, Reach};
+use crate::reachable::{self, After, Reachable};
 
 /// Where an instruction leads.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ struct Followed<'a, S> {
     behind: Vec<u32>,
 }
 
-impl<S: Source> reach::Source<u32> for Followed<'_, S> {
+impl<S: Source> reachable::Source<u32> for Followed<'_, S> {
     type Inst = S::Inst;
 
     fn decode(&mut self, pc: u32) -> Option<S::Inst> {
@@ -87,7 +87,7 @@ impl<S: Source> reach::Source<u32> for Followed<'_, S> {
 }
 
 /// The reachable code.
-pub(crate) struct Graph<I>(Reach<u32, I>);
+pub(crate) struct Graph<I>(Reachable<u32, I>);
 
 impl<I> Graph<I> {
     /// Follows the program from its entry.
@@ -98,7 +98,7 @@ impl<I> Graph<I> {
     ) -> Result<Graph<I>, Stopped> {
         meter.stage("finding the code that can be reached")?;
         let mut followed = Followed { source, meter, sets: BTreeSet::new(), behind: Vec::new() };
-        let mut reach = Reach::new();
+        let mut reach = Reachable::new();
         reach.lead(entry);
         reach.follow(&mut followed, meter)?;
         followed.behind.into_iter().for_each(|pc| reach.lead_only(pc));

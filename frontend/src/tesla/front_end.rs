@@ -8,8 +8,8 @@ use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
 use crate::simt::lift_input::{ChipRules, LiftInput};
-use crate::simt::stage::{Plan, interface, joined_warps};
-use crate::simt::texture::{MAILBOX_BYTES, scratch_of};
+use crate::simt::stage::{Plan, interface, layout_of};
+use crate::simt::texture::add_mailbox;
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
@@ -119,9 +119,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         local_bytes = local_bytes.max(end).max(LEAST_LOCAL);
     }
     if uses.textures {
-        lift_options.mailbox = local_bytes.next_multiple_of(16);
-        local_bytes = lift_options.mailbox + MAILBOX_BYTES;
-        abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+        lift_options.mailbox = add_mailbox(&mut local_bytes, &mut abi);
     }
     let plan = stage.map(|stage| Plan::new(stage, &uses.uses, local_bytes, stage.stage == Stage::Geometry));
     let plan = plan.transpose()?;
@@ -132,17 +130,10 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
     }
     place_variables(&module.globals, &mut abi, &mut consts)?;
     let function = lift::lift_graph(&graph, &lift_options, meter)?;
-    let mut layout = plan.as_ref().map(|plan| plan.layout.clone());
-    if let Some(layout) = &mut layout {
-        if uses.textures {
-            layout.scratch.extend(scratch_of(lift_options.mailbox, &function));
-        }
-        if uses.local.is_some() {
-            // Addresses that the program computes may lead there.
-            layout.scratch.clear();
-        }
-        layout.joined = joined_warps(lift_options.target.stage, &function);
-    }
+    let mailbox = uses.textures.then_some(lift_options.mailbox);
+    let stage = plan
+        .as_ref()
+        .map(|plan| layout_of(plan, lift_options.target.stage, &function, mailbox, uses.local.is_some()));
     Ok(KernelImage {
         name: kernel.name_or("the program").to_owned(),
         registers,
@@ -152,7 +143,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         consts,
         // Of graphics stages all banks are the driver's.
         compiler_bank: plan.is_none().then_some(COMPILER_BANK),
-        stage: layout,
+        stage,
         ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
     })
 }

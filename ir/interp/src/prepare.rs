@@ -35,7 +35,7 @@ impl Code {
         }
         let mut blocks = Vec::with_capacity(func.blocks.len());
         let mut scratch_lines = prepare.order.len();
-        let mut places = Places { of: vec![(0, 0); func.values.len()] };
+        let mut places = ValueOffsets { of: vec![(0, 0); func.values.len()] };
         for block in func.block_ids() {
             let (code, lines) = prepare.block(block, &mut places)?;
             scratch_lines = scratch_lines.max(lines);
@@ -125,12 +125,12 @@ struct Prepare<'a> {
 
 /// Where values are in the block being translated.
 #[derive(Default)]
-struct Places {
+struct ValueOffsets {
     /// For each value: one plus the block in which it is known, and its offset.
     of: Vec<(u32, u32)>,
 }
 
-impl Places {
+impl ValueOffsets {
     fn get(&self, block: Block, value: Value) -> Option<u32> {
         self.of
             .get(value.index())
@@ -199,7 +199,7 @@ impl Tally {
 struct Draft {
     block: Block,
     ops: Vec<Op>,
-    places: Places,
+    places: ValueOffsets,
     next_line: u32,
     step: u32,
     pc: u32,
@@ -233,7 +233,7 @@ impl Prepare<'_> {
         Ok(place)
     }
 
-    fn block(&self, block: Block, places: &mut Places) -> Result<(BlockCode, usize), InvalidCode> {
+    fn block(&self, block: Block, places: &mut ValueOffsets) -> Result<(BlockCode, usize), InvalidCode> {
         let func = self.func;
         let data = func.block(block);
         let mut draft = Draft {

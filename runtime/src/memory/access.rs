@@ -3,13 +3,13 @@
 //!
 //! An access looks its page up in the page table. Most pages are where their address says. The others (`special`), accesses
 //! that cross pages, and accesses that the table does not allow take the cold way: it asks devices, pagers and write watches, and
-//! divides what crosses pieces of host memory into bytes.
+//! divides what crosses reserved ranges into bytes.
 //!
 //! Functions named `guest_*` are for launches, which use the space as long as they run ([`Memory::use_it`]). The public ones are
 //! for the host.
 
 use super::ranges::Ranged;
-use super::special::{Place, Special};
+use super::special::{AccessTarget, Special};
 use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_SPECIAL, PAGE_WRITE};
 use crate::vm::guarded;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,19 +48,19 @@ impl Memory {
         match flags & PAGE_SPECIAL {
             0 if self.0.form.is_embedders => self.probe(address),
             0 => flags,
-            _ => self.0.space.special_at(address).map_or(0, |piece| piece.access.flags()),
+            _ => self.0.space.special_at(address).map_or(0, |special| special.access.flags()),
         }
     }
 
     /// The same for a page that only the system knows: tries it.
     fn probe(&self, address: u64) -> u8 {
-        let Some(place) = self.0.space.place(address) else { return 0 };
+        let Some(host) = self.0.space.host_range(address) else { return 0 };
         // SAFETY: guest memory, or nothing; adding 0 to a byte's word changes nothing.
         unsafe {
-            if guarded::load(place.pointer, 1).is_none() {
+            if guarded::load(host.pointer, 1).is_none() {
                 return 0;
             }
-            let word = place.pointer.wrapping_sub(place.pointer.addr() % 4);
+            let word = host.pointer.wrapping_sub(host.pointer.addr() % 4);
             guarded::add(word, 4, 0).map_or(PAGE_READ, |_| PAGE_READ | PAGE_WRITE)
         }
     }
@@ -95,27 +95,27 @@ impl Memory {
 
     /// Where an access goes, after checking the page rights.
     #[inline]
-    fn find(&self, address: u64, bytes: u8, rights: u8) -> Result<Place<'_>, Denied> {
+    fn find(&self, address: u64, bytes: u8, rights: u8) -> Result<AccessTarget<'_>, Denied> {
         let address = self.seen(address);
         match self.0.space.window_page(address, bytes) {
-            Some((flags, pointer)) if flags & rights == rights => Ok(Place::At(pointer)),
+            Some((flags, pointer)) if flags & rights == rights => Ok(AccessTarget::Memory(pointer)),
             _ => self.find_anywhere(address, bytes, rights),
         }
     }
 
     #[cold]
-    fn find_anywhere(&self, address: u64, bytes: u8, rights: u8) -> Result<Place<'_>, Denied> {
+    fn find_anywhere(&self, address: u64, bytes: u8, rights: u8) -> Result<AccessTarget<'_>, Denied> {
         self.check_or_mend(address, bytes.into(), rights)?;
         let address = self.seen(address);
         if self.0.space.page_flags(address) & PAGE_SPECIAL != 0 {
             let denied = Denied { address, store: rights & PAGE_WRITE != 0, mapped: false };
-            let piece = self.0.space.special_at(address).ok_or(denied)?;
-            return Ok(piece.place(address, bytes));
+            let special = self.0.space.special_at(address).ok_or(denied)?;
+            return Ok(special.target(address, bytes));
         }
-        let Some(piece) = self.0.space.place(address) else { return Ok(Place::Across) };
+        let Some(host) = self.0.space.host_range(address) else { return Ok(AccessTarget::Split) };
         let last = address + u64::from(bytes.max(1)) - 1;
-        let is_whole = piece.bytes >= bytes.into() && self.0.space.page_flags(last) & PAGE_SPECIAL == 0;
-        Ok(if is_whole { Place::At(piece.pointer) } else { Place::Across })
+        let is_whole = host.bytes >= bytes.into() && self.0.space.page_flags(last) & PAGE_SPECIAL == 0;
+        Ok(if is_whole { AccessTarget::Memory(host.pointer) } else { AccessTarget::Split })
     }
 
     /// What is wrong with an access that the system refused although the table allowed it: the page has gone meanwhile.
@@ -127,7 +127,7 @@ impl Memory {
     }
 
     /// The host address for an access of compiled code, of 1, 2, 4 or 8 bytes. `bounce` is an eight-byte buffer for
-    /// this access. If the access crosses two pieces of host memory, or a device answers it, a store is executed here, a load's
+    /// this access. If the access crosses two reserved ranges, or a device answers it, a store is executed here, a load's
     /// value is copied to `bounce`, and the result is `bounce`.
     pub(crate) fn translate(
         &self,
@@ -137,7 +137,7 @@ impl Memory {
         bounce: &AtomicU64,
     ) -> Result<*mut u8, Denied> {
         let rights = if value.is_some() { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
-        if let Place::At(pointer) = self.find(address, bytes, rights)? {
+        if let AccessTarget::Memory(pointer) = self.find(address, bytes, rights)? {
             return Ok(pointer);
         }
         match value {
@@ -161,15 +161,15 @@ impl Memory {
             .map(|denied| denied.address)
     }
 
-    /// Where the host finds a range that the guest may load now, all of it in one piece where its addresses say; `None`: it may not, or
+    /// Where the host finds a range that the guest may load now, all of it contiguous on the host, where its addresses say; `None`: it may not, or
     /// some of it is elsewhere. Pages may vanish afterwards.
     pub(crate) fn readable(&self, address: u64, bytes: u64) -> Option<*const u8> {
         let address = self.seen(address);
         let mut pages = address / PAGE_BYTES..address.checked_add(bytes)?.div_ceil(PAGE_BYTES);
         let is_plain =
             |page: u64| self.0.space.page_flags(page * PAGE_BYTES) & (PAGE_READ | PAGE_SPECIAL) == PAGE_READ;
-        let piece = self.0.space.place(address)?;
-        (piece.bytes >= bytes && pages.all(is_plain)).then_some(piece.pointer.cast_const())
+        let host = self.0.space.host_range(address)?;
+        (host.bytes >= bytes && pages.all(is_plain)).then_some(host.pointer.cast_const())
     }
 
     /// Loads 1, 2, 4 or 8 bytes as the guest would, zero-extended. Other sizes load nothing.
@@ -194,8 +194,8 @@ impl Memory {
     #[inline]
     pub(crate) fn guest_load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
         let pointer = match self.find(address, bytes, PAGE_READ)? {
-            Place::At(pointer) => pointer,
-            place => return self.load_elsewhere(address, bytes, place),
+            AccessTarget::Memory(pointer) => pointer,
+            target => return self.load_elsewhere(address, bytes, target),
         };
         if !is_aligned(address, bytes) {
             return self.load_odd(address, bytes, pointer);
@@ -218,10 +218,10 @@ impl Memory {
         Ok(value)
     }
 
-    /// A load from a device, or across pieces of host memory. What a device gives beyond the bytes of the access does not count.
+    /// A load from a device, or across reserved ranges. What a device gives beyond the bytes of the access does not count.
     #[cold]
-    fn load_elsewhere(&self, address: u64, bytes: u8, place: Place<'_>) -> Result<u64, Denied> {
-        if let Place::Device(device, offset) = place {
+    fn load_elsewhere(&self, address: u64, bytes: u8, target: AccessTarget<'_>) -> Result<u64, Denied> {
+        if let AccessTarget::Device(device, offset) = target {
             return Ok(device.load(offset, bytes) & low_bytes(bytes));
         }
         let byte = |at: u8| Ok(self.guest_load(self.seen(address).wrapping_add(at.into()), 1)? << (8 * at));
@@ -232,8 +232,8 @@ impl Memory {
     #[inline]
     pub(crate) fn guest_store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
         let pointer = match self.find(address, bytes, PAGE_READ | PAGE_WRITE)? {
-            Place::At(pointer) => pointer,
-            place => return self.store_elsewhere(address, bytes, value, place),
+            AccessTarget::Memory(pointer) => pointer,
+            target => return self.store_elsewhere(address, bytes, value, target),
         };
         if !is_aligned(address, bytes) {
             return self.store_odd(address, bytes, value, pointer);
@@ -253,10 +253,16 @@ impl Memory {
         Ok(())
     }
 
-    /// A store to a device, or across pieces of host memory.
+    /// A store to a device, or across reserved ranges.
     #[cold]
-    fn store_elsewhere(&self, address: u64, bytes: u8, value: u64, place: Place<'_>) -> Result<(), Denied> {
-        if let Place::Device(device, offset) = place {
+    fn store_elsewhere(
+        &self,
+        address: u64,
+        bytes: u8,
+        value: u64,
+        target: AccessTarget<'_>,
+    ) -> Result<(), Denied> {
+        if let AccessTarget::Device(device, offset) = target {
             device.store(offset, bytes, value);
             return Ok(());
         }
@@ -267,18 +273,18 @@ impl Memory {
     /// Copies mapped guest memory out.
     pub(super) fn load_bytes(&self, address: u64, out: &mut [u8]) -> Result<(), Denied> {
         self.check(address, out.len() as u64, PAGE_READ)?;
-        self.each_piece(address, out.len() as u64, false, |place, at, bytes| {
+        self.each_part(address, out.len() as u64, false, |target, at, bytes| {
             let out = &mut out[at..at + bytes];
-            match place {
+            match target {
                 // One load, so that a word is read as a whole.
-                Part::At(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
+                Part::Memory(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
                     // SAFETY: as in `guest_load`.
                     let value = unsafe { guarded::load(pointer, bytes as u8) }?;
                     out.copy_from_slice(&value.to_ne_bytes()[..bytes]);
                     Some(())
                 }
                 // SAFETY: as in `guest_load`; the slice is valid.
-                Part::At(pointer) => unsafe { guarded::copy(out.as_mut_ptr(), pointer, bytes) },
+                Part::Memory(pointer) => unsafe { guarded::copy(out.as_mut_ptr(), pointer, bytes) },
                 Part::Device(special, offset) => {
                     for (at, byte) in (offset..).zip(out) {
                         *byte = special.load(at, 1) as u8;
@@ -304,9 +310,9 @@ impl Memory {
 
     /// Zeroes guest memory. Callers have made all of the range writable.
     pub(super) fn fill_zeros(&self, address: u64, bytes: u64) -> Result<(), Denied> {
-        self.each_piece(address, bytes, true, |place, _, bytes| match place {
+        self.each_part(address, bytes, true, |target, _, bytes| match target {
             // SAFETY: as in `guest_load`.
-            Part::At(pointer) => unsafe { guarded::zero(pointer, bytes) },
+            Part::Memory(pointer) => unsafe { guarded::zero(pointer, bytes) },
             Part::Device(device, offset) => {
                 (0..bytes as u64).for_each(|at| device.store(offset + at, 1, 0));
                 Some(())
@@ -316,17 +322,17 @@ impl Memory {
 
     /// Copies into guest memory. Callers have made all of the range writable.
     pub(super) fn copy_in(&self, address: u64, data: &[u8]) -> Result<(), Denied> {
-        self.each_piece(address, data.len() as u64, true, |place, at, bytes| {
+        self.each_part(address, data.len() as u64, true, |target, at, bytes| {
             let data = &data[at..at + bytes];
-            match place {
-                Part::At(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
+            match target {
+                Part::Memory(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
                     let mut word = [0; 8];
                     word[..bytes].copy_from_slice(data);
                     // SAFETY: as in `guest_load`.
                     unsafe { guarded::store(pointer, bytes as u8, u64::from_ne_bytes(word)) }
                 }
                 // SAFETY: as in `guest_load`; the slice is valid.
-                Part::At(pointer) => unsafe { guarded::copy(pointer, data.as_ptr(), bytes) },
+                Part::Memory(pointer) => unsafe { guarded::copy(pointer, data.as_ptr(), bytes) },
                 Part::Device(device, offset) => {
                     for (at, byte) in (offset..).zip(data) {
                         device.store(at, 1, (*byte).into());
@@ -337,9 +343,9 @@ impl Memory {
         })
     }
 
-    /// Calls `work` for each piece of host memory of a mapped range, with where it is, its offset in the range, and its
+    /// Calls `work` for each contiguous part of host memory of a mapped range, with where it is, its offset in the range, and its
     /// length. `None` from it: the system refused the access.
-    fn each_piece(
+    fn each_part(
         &self,
         address: u64,
         bytes: u64,
@@ -353,22 +359,22 @@ impl Memory {
             let here = address + at;
             let denied = Denied { address: here, store, mapped: false };
             let mut part = bytes - at;
-            let place = if has_special && self.0.space.page_flags(here) & PAGE_SPECIAL != 0 {
-                let piece = self.0.space.special_at(here).ok_or(denied)?;
-                part = part.min(piece.end() - here);
-                match &piece.what {
-                    Special::Host(_) => Part::At(piece.pointer(here)),
-                    Special::Device(device) => Part::Device(&**device, here - piece.start),
+            let target = if has_special && self.0.space.page_flags(here) & PAGE_SPECIAL != 0 {
+                let special = self.0.space.special_at(here).ok_or(denied)?;
+                part = part.min(special.end() - here);
+                match &special.what {
+                    Special::Host(_) => Part::Memory(special.pointer(here)),
+                    Special::Device(device) => Part::Device(&**device, here - special.start),
                 }
             } else {
-                let piece = self.0.space.place(here).ok_or(denied)?;
-                part = part.min(piece.bytes);
+                let host = self.0.space.host_range(here).ok_or(denied)?;
+                part = part.min(host.bytes);
                 if has_special {
                     part = part.min(PAGE_BYTES - here % PAGE_BYTES);
                 }
-                Part::At(piece.pointer)
+                Part::Memory(host.pointer)
             };
-            work(place, at as usize, part as usize).ok_or_else(|| {
+            work(target, at as usize, part as usize).ok_or_else(|| {
                 let rights = if store { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
                 self.check(here, part, rights).err().unwrap_or(denied)
             })?;
@@ -377,9 +383,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Where an aligned word is that the guest may write. It cannot cross two pieces of host memory.
+    /// Where an aligned word is that the guest may write. It cannot cross two reserved ranges.
     #[inline]
-    pub(super) fn word_place(&self, address: u64, bytes: u8) -> Result<Place<'_>, Denied> {
+    pub(super) fn word_target(&self, address: u64, bytes: u8) -> Result<AccessTarget<'_>, Denied> {
         self.find(address, bytes, PAGE_READ | PAGE_WRITE)
     }
 
@@ -391,7 +397,7 @@ impl Memory {
 
 /// Where a part of a range is.
 enum Part<'a> {
-    At(*mut u8),
+    Memory(*mut u8),
     Device(&'a dyn super::Device, u64),
 }
 
@@ -410,15 +416,15 @@ fn little_endian(value: u64, bytes: u8) -> u64 {
     }
 }
 
-impl super::special::Piece {
-    /// Where an access that begins in the piece goes.
-    fn place(&self, address: u64, bytes: u8) -> Place<'_> {
+impl super::special::SpecialRange {
+    /// Where an access that begins in the range goes.
+    fn target(&self, address: u64, bytes: u8) -> AccessTarget<'_> {
         if address + u64::from(bytes) > self.end() {
-            return Place::Across;
+            return AccessTarget::Split;
         }
         match &self.what {
-            Special::Host(_) => Place::At(self.pointer(address)),
-            Special::Device(device) => Place::Device(&**device, address - self.start),
+            Special::Host(_) => AccessTarget::Memory(self.pointer(address)),
+            Special::Device(device) => AccessTarget::Device(&**device, address - self.start),
         }
     }
 }

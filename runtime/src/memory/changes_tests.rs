@@ -2,8 +2,9 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared")]
 
-use super::reservation::refusals;
+use super::reservation::{Rights, refusals};
 use super::tests::mappings;
+use super::tracked::write_to_clean;
 use super::*;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};

@@ -1,11 +1,12 @@
 //! Fallback for address spaces with more buffers than the operating system allows mappings.
 //!
-//! In each piece of host memory ([`super::space`]), all pages from the first buffer to the last become one readable and writable
+//! In each reserved range ([`super::space`]), all pages from the first buffer to the last become one readable and writable
 //! mapping. Only the page table then says which of them belong to a buffer. The others hold zeros and take no memory. The guest
 //! sees no difference: the interpreter checks the page table anyway, and the engine switches to compiled code that does
 //! ([`crate::Config::checked_memory`]).
 
-use super::edit::{Buffer, Edit};
+use super::buffer::Buffer;
+use super::edit::Edit;
 use super::reservation::Rights;
 use crate::{Error, MemoryError};
 use std::sync::atomic::Ordering;
@@ -50,7 +51,7 @@ impl Edit<'_> {
             .buffers
             .iter()
             .map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
-        let all = all.chain(self.parked_pages());
+        let all = all.chain(self.retained_pages());
         let mut done = Vec::new();
         for ((first, last), access) in all {
             done.push((first, last, access));
@@ -82,7 +83,7 @@ impl Edit<'_> {
         self.merge_alone()
     }
 
-    /// Merges all buffers in a piece of host memory into one mapping, one buffer after another, each with the gap
+    /// Merges all buffers in a reserved range into one mapping, one buffer after another, each with the gap
     /// before it. So the number of mappings never grows. The contents of the current buffer are saved meanwhile. A
     /// failed merge can be repeated. Nobody uses the space, so no store is lost meanwhile.
     fn merge_alone(&mut self) -> Result<(), Error> {
@@ -144,7 +145,7 @@ mod tests {
     fn many_buffers_are_as_few_are() {
         let memory = Memory::new().unwrap();
         let mut addresses = Vec::new();
-        // Across the end of the window, in two pieces of host memory.
+        // Across the end of the window, in two reserved ranges.
         let across = WINDOW_BYTES - 8;
         memory.map(Some(across), 16, Access::ReadWrite).unwrap();
         memory.write(across, &[7; 16]).unwrap();
@@ -171,7 +172,7 @@ mod tests {
         assert!(memory.load(addresses[7].0, 1).is_err());
         assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), addresses[7].0);
         assert_eq!(memory.load(addresses[7].0, 8).unwrap(), 0);
-        // Beyond both ends, and in other pieces of host memory.
+        // Beyond both ends, and in other reserved ranges.
         for at in [0x1000, 0x9_0000_0000, 0xffff_8000_0010_0000, 0x1234_ffff_f000] {
             memory.map(Some(at), 16, Access::ReadWrite).unwrap();
             memory.store(at, 8, 5).unwrap();

@@ -7,26 +7,26 @@ use std::sync::Arc;
 
 impl Space {
     /// The special range that an address is in.
-    pub fn special_at(&self, address: u64) -> Option<&special::Piece> {
+    pub fn special_at(&self, address: u64) -> Option<&special::SpecialRange> {
         self.outside().special.at(address)
     }
 
     /// The first special range that ends behind an address.
-    pub fn special_from(&self, address: u64) -> Option<&special::Piece> {
+    pub fn special_from(&self, address: u64) -> Option<&special::SpecialRange> {
         self.outside().special.from(address)
     }
 
     /// Adds a special range.
-    pub fn add_special(&self, piece: special::Piece) {
+    pub fn add_special(&self, special: special::SpecialRange) {
         let mut outside = self.outside().clone();
-        outside.special.insert(piece);
+        outside.special.insert(special);
         self.change(outside);
     }
 
     /// The aliases of memory in a range: where they begin and end.
     pub fn aliases_of(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
-        let all = self.outside().special.iter().filter(|piece| piece.shows(first, last));
-        all.map(|piece| (piece.start, piece.end())).collect()
+        let all = self.outside().special.iter().filter(|special| special.shows(first, last));
+        all.map(|special| (special.start, special.end())).collect()
     }
 
     /// Removes the special range that begins at an address.

@@ -5,7 +5,8 @@
 //! reached by calls of the runtime; with more of it, compiled code asks before every access as long as it is there ([`super::permits`]).
 //! Pages that are unmapped while a launch runs are kept until no launch uses the memory.
 
-use super::edit::{Buffer, Edit, Kind};
+use super::buffer::{Buffer, Kind};
+use super::edit::Edit;
 use super::reservation::{Backing, HUGE_BYTES, Reservation, Rights};
 use super::window_access::BANK;
 use super::{Access, WINDOW_BYTES, anywhere, rebase};
@@ -42,7 +43,7 @@ impl Own {
     }
 
     /// All of it is free.
-    pub fn room(&self) -> BTreeMap<u64, u64> {
+    pub fn free(&self) -> BTreeMap<u64, u64> {
         BTreeMap::from([(self.range().start, self.reservation.bytes())])
     }
 
@@ -167,7 +168,7 @@ impl Edit<'_> {
             return Ok(found);
         };
         self.aligned("buffer", &[at])?;
-        let end = self.place_for(at, bytes)?;
+        let end = self.end_of_new(at, bytes)?;
         if !own.touches(at, end) {
             return Ok(None);
         }
@@ -184,7 +185,7 @@ impl Edit<'_> {
     fn find_own(&self, bytes: u64) -> Option<u64> {
         let need = bytes.checked_add(self.host_page())?;
         let fit = |align: u64| {
-            self.state.own_room.iter().find_map(|(&start, &free)| {
+            self.state.own_free.iter().find_map(|(&start, &free)| {
                 let at = (start + self.host_page()).checked_next_multiple_of(align)?;
                 (at.checked_add(need)? <= start + free).then_some(at)
             })
@@ -196,14 +197,14 @@ impl Edit<'_> {
 
     /// These addresses of the range are not free any more.
     fn take_own(&mut self, at: u64, end: u64) {
-        let room = &mut self.state.own_room;
-        let touched = room.range(..end).rev().take_while(|&(&start, &bytes)| start + bytes > at);
+        let free = &mut self.state.own_free;
+        let touched = free.range(..end).rev().take_while(|&(&start, &bytes)| start + bytes > at);
         let touched: Vec<(u64, u64)> = touched.map(|(&start, &bytes)| (start, bytes)).collect();
         for (start, bytes) in touched {
-            room.remove(&start);
+            free.remove(&start);
             for (from, to) in [(start, at.min(start + bytes)), (end.max(start), start + bytes)] {
                 if from < to {
-                    room.insert(from, to - from);
+                    free.insert(from, to - from);
                 }
             }
         }
@@ -211,17 +212,17 @@ impl Edit<'_> {
 
     /// These addresses of the range are free again.
     fn give_own(&mut self, mut at: u64, mut bytes: u64) {
-        let room = &mut self.state.own_room;
-        if let Some((&start, &before)) = room.range(..at).next_back()
+        let free = &mut self.state.own_free;
+        if let Some((&start, &before)) = free.range(..at).next_back()
             && start + before == at
         {
-            room.remove(&start);
+            free.remove(&start);
             (at, bytes) = (start, bytes + before);
         }
-        if let Some(more) = room.remove(&(at + bytes)) {
+        if let Some(more) = free.remove(&(at + bytes)) {
             bytes += more;
         }
-        room.insert(at, bytes);
+        free.insert(at, bytes);
     }
 
     /// Refuses what is not the space's own memory where the space hands out addresses.
@@ -244,7 +245,7 @@ impl Edit<'_> {
     ) -> Result<u64, Error> {
         let Some(at) = address else { return map(None) };
         self.aligned("buffer", &[at])?;
-        let end = self.place_for(at, bytes)?;
+        let end = self.end_of_new(at, bytes)?;
         let held = self.held_within(at, end);
         if held.is_empty() {
             return map(address);

@@ -9,7 +9,7 @@
 //! Two kinds of state make that possible:
 //! - what accesses look at (the page table, reservations) is read without a lock; a value that changes is replaced as a whole and
 //!   kept until nobody uses the space (`space`);
-//! - what changes look at (`State`: the list of buffers, free room) is behind a lock. [`Edit`](edit::Edit) is the state while it
+//! - what changes look at (`State`: the list of buffers, free pages) is behind a lock. [`Edit`](edit::Edit) is the state while it
 //!   is locked.
 //!
 //! A page may vanish while it is accessed. Compiled code then faults as anywhere else, and accesses from Rust are guarded
@@ -23,33 +23,37 @@
 
 mod access;
 mod anywhere;
+mod buffer;
 mod coarse;
 mod dirty;
 mod edit;
 mod extras;
+mod free_pages;
 mod identity;
+mod lease;
 mod mapping;
 mod options;
-mod parked;
+mod pages;
 mod permits;
 mod ranges;
 pub(crate) mod rebase;
-mod region;
 mod reservation;
-mod room;
+mod reserved_range;
+mod retained;
 mod space;
 mod special;
+mod tracked;
 mod update;
 pub(crate) mod window;
 pub mod window_access;
 
 pub use access::Denied;
-#[cfg(test)]
-use dirty::write_to_clean;
+pub(crate) use lease::Leased;
 pub use options::MemoryOptions;
-pub(crate) use parked::{Lease, Leased};
+pub use pages::{Access, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
 pub(crate) use permits::Permitted;
 pub use reservation::{GUARD_BYTES, WINDOW_BYTES};
+pub(crate) use retained::Lease;
 pub use space::ADDRESS_BITS;
 pub(crate) use space::InUse;
 pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
@@ -59,25 +63,13 @@ use crate::{Error, MemoryError};
 use edit::{Edit, State};
 use identity::{LITTLE_ELSEWHERE, Own};
 use options::Form;
+use pages::{PAGE_SPECIAL, PAGE_WATCHED};
 use permits::Changes;
 use ranges::Ranged;
-use reservation::{Reservation, Rights};
+use reservation::Reservation;
 use space::Space;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// Bytes that one entry of the page table stands for.
-pub const PAGE_BYTES: u64 = 4096;
-/// Page table: loads are allowed.
-pub const PAGE_READ: u8 = 1;
-/// Page table: stores are allowed.
-pub const PAGE_WRITE: u8 = 2;
-/// Page table: the page is not where its address says, or a device answers ([`special`]).
-const PAGE_SPECIAL: u8 = 4;
-/// Page table: stores to the page are told to a [`WriteWatch`]. Then [`PAGE_WRITE`] is not set.
-const PAGE_WATCHED: u8 = 8;
-/// Page table: the page has not been written since it was last looked at ([`dirty`]), and the host does not allow stores to it.
-const PAGE_CLEAN: u8 = 16;
 
 /// Addresses below are never handed out, so that a null pointer with a small offset faults.
 const FIRST_ADDRESS: u64 = 0x1_0000;
@@ -88,36 +80,6 @@ const MOST_BORDERS: usize = 1 << 15;
 
 /// With so few, their number cannot be the reason why the system refuses a mapping.
 const FEW_BORDERS: usize = 1 << 10;
-
-/// What guest code may do with a buffer. The host may read and write it unless it is [`Access::None`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Access {
-    /// Loads and stores.
-    ReadWrite,
-    /// Loads only: a store is a `memory` fault.
-    ReadOnly,
-    /// Nothing: any access faults, as if nothing were mapped. The contents stay.
-    None,
-}
-
-impl Access {
-    fn rights(self) -> Rights {
-        match self {
-            Access::ReadWrite => Rights::ReadWrite,
-            Access::ReadOnly => Rights::Read,
-            Access::None => Rights::None,
-        }
-    }
-
-    fn flags(self) -> u8 {
-        match self {
-            Access::ReadWrite => PAGE_READ | PAGE_WRITE,
-            Access::ReadOnly => PAGE_READ,
-            Access::None => 0,
-        }
-    }
-}
 
 /// A guest address space. Clones are handles of the same space, which ends with the last of them.
 ///
@@ -228,7 +190,7 @@ impl Memory {
         let flags = if form.is_embedders { PAGE_READ | PAGE_WRITE } else { 0 };
         let own = if form.is_identity { Own::new(form.own_start) } else { None };
         let mut state = State::new(host_page);
-        state.own_room = own.as_ref().map_or_else(Default::default, Own::room);
+        state.own_free = own.as_ref().map_or_else(Default::default, Own::free);
         let is_apart = form.is_identity && own.is_none();
         // There may be memory of others outside what such a space hands out.
         let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
@@ -276,7 +238,7 @@ impl Memory {
     pub(crate) fn buffers_with_contents(&self) -> Result<Vec<(u64, u64, Access)>, Error> {
         self.edit(|edit| {
             let is_device = |at: u64| {
-                edit.space().special_at(at).is_some_and(|piece| piece.start == at && piece.is_device())
+                edit.space().special_at(at).is_some_and(|special| special.start == at && special.is_device())
             };
             let all = edit.state.buffers.iter().filter(|&(&at, _)| !is_device(at));
             Ok(all.map(|(&at, buffer)| (at, buffer.bytes, buffer.access)).collect())
@@ -376,12 +338,12 @@ impl Memory {
     /// Whether a device is at an address, and where that ends, `end` at the latest.
     fn stretch(&self, address: u64, end: u64) -> (bool, u64) {
         let mut at = address;
-        while let Some(piece) = self.0.space.special_from(at).filter(|piece| piece.start < end) {
-            if piece.is_device() {
-                let here = piece.start <= address;
-                return (here, if here { Ranged::end(piece).min(end) } else { piece.start });
+        while let Some(special) = self.0.space.special_from(at).filter(|special| special.start < end) {
+            if special.is_device() {
+                let here = special.start <= address;
+                return (here, if here { Ranged::end(special).min(end) } else { special.start });
             }
-            at = Ranged::end(piece);
+            at = Ranged::end(special);
         }
         (false, end)
     }

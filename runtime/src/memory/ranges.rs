@@ -90,9 +90,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[derive(Clone, Debug, PartialEq)]
-    struct Piece(u64, u64);
+    struct TestRange(u64, u64);
 
-    impl Ranged for Piece {
+    impl Ranged for TestRange {
         fn start(&self) -> u64 {
             self.0
         }
@@ -115,16 +115,16 @@ mod tests {
             let more = random(4) > u64::from(round > 10_000) * 2;
             let start = 10 * random(4000);
             if more {
-                let new = Piece(start, start + 1 + random(10));
+                let new = TestRange(start, start + 1 + random(10));
                 ranges.insert(new.clone());
                 map.insert(start, new);
             } else {
                 assert_eq!(ranges.remove(start), map.remove(&start));
             }
             let at = random(40_000);
-            let found = map.range(..=at).next_back().map(|(_, piece)| piece).filter(|piece| at < piece.1);
+            let found = map.range(..=at).next_back().map(|(_, range)| range).filter(|range| at < range.1);
             assert_eq!(ranges.at(at), found);
-            assert_eq!(ranges.from(at), map.values().find(|piece| piece.1 > at));
+            assert_eq!(ranges.from(at), map.values().find(|range| range.1 > at));
         }
         assert!(ranges.iter().eq(map.values()));
     }
@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn a_change_copies_a_part() {
         let mut ranges = Ranges::default();
-        (0..1000).for_each(|n| ranges.insert(Piece(10 * n, 10 * n + 5)));
+        (0..1000).for_each(|n| ranges.insert(TestRange(10 * n, 10 * n + 5)));
         let before = ranges.clone();
-        ranges.insert(Piece(5005, 5006));
+        ranges.insert(TestRange(5005, 5006));
         let same = before.parts.iter().filter(|part| ranges.parts.iter().any(|new| Arc::ptr_eq(part, new)));
         assert_eq!(same.count(), before.parts.len() - 1);
     }

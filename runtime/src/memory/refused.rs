@@ -13,10 +13,10 @@ const FAR: u64 = 9 * WINDOW - 0x1000;
 const UPPER: u64 = 0xffff_8000_0000_0000;
 /// Large enough to stay a mapping of its own.
 const LARGE: u64 = 0x1000_0000;
-const PARKED: u64 = 5 * WINDOW;
-const ALSO_PARKED: u64 = 0x7000_0000;
+const RETAINED: u64 = 5 * WINDOW;
+const ALSO_RETAINED: u64 = 0x7000_0000;
 
-/// Buffers that share pages, lie beside one another, and in several pieces of host memory.
+/// Buffers that share pages, lie beside one another, and in several reserved ranges.
 const BUFFERS: [(u64, u64, Access); 6] = [
     (0x20_0010, 0x20, Access::ReadWrite),
     (0x20_0040, 0x2000, Access::ReadWrite),
@@ -43,11 +43,11 @@ fn filled() -> Memory {
             memory.write(at, &mark(address)).unwrap();
         }
     }
-    for (at, access) in [(PARKED, Access::ReadOnly), (ALSO_PARKED, Access::ReadWrite)] {
-        memory.edit(|edit| edit.map_parked(at, 16, access, &[5; 16])).unwrap();
+    for (at, access) in [(RETAINED, Access::ReadOnly), (ALSO_RETAINED, Access::ReadWrite)] {
+        memory.edit(|edit| edit.map_retained(at, 16, access, &[5; 16])).unwrap();
     }
-    for at in [PARKED, ALSO_PARKED] {
-        memory.edit(|edit| edit.park(at, vec![5; 16])).unwrap();
+    for at in [RETAINED, ALSO_RETAINED] {
+        memory.edit(|edit| edit.retain(at, vec![5; 16])).unwrap();
     }
     memory
 }
@@ -58,21 +58,21 @@ const STEPS: [Step; 12] = [
     ("map in two slabs", |memory| memory.map(Some(FAR), 0x2000, Access::ReadWrite).map(|_| ())),
     ("map in the upper window", |memory| memory.map(Some(UPPER), 16, Access::ReadWrite).map(|_| ())),
     ("map beside a neighbour", |memory| memory.map(Some(0x20_4a00), 0x2000, Access::ReadOnly).map(|_| ())),
-    ("map over what is parked", |memory| memory.map(Some(ALSO_PARKED), 1, Access::ReadOnly).map(|_| ())),
-    ("map where something is parked", |memory| {
-        memory.map(Some(PARKED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
+    ("map over what is retained", |memory| memory.map(Some(ALSO_RETAINED), 1, Access::ReadOnly).map(|_| ())),
+    ("map where something is retained", |memory| {
+        memory.map(Some(RETAINED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
     }),
-    ("unmap two pieces", |memory| memory.unmap(ACROSS)),
+    ("unmap from two reserved ranges", |memory| memory.unmap(ACROSS)),
     ("unmap shared pages", |memory| memory.unmap(0x20_0040)),
     ("unmap a large one", |memory| memory.unmap(LARGE)),
     ("write", |memory| memory.write(0x20_3100, &[9; 0x1000])),
-    ("map what is parked", |memory| {
-        memory.edit(|edit| edit.map_parked(PARKED, 16, Access::ReadOnly, &[5; 16]))
+    ("map what is retained", |memory| {
+        memory.edit(|edit| edit.map_retained(RETAINED, 16, Access::ReadOnly, &[5; 16]))
     }),
-    ("map what is parked in another way", |memory| {
-        memory.edit(|edit| edit.map_parked(PARKED, 9, Access::ReadWrite, &[6; 9]))
+    ("map what is retained in another way", |memory| {
+        memory.edit(|edit| edit.map_retained(RETAINED, 9, Access::ReadWrite, &[6; 9]))
     }),
-    ("give back what is parked", |memory| memory.edit(|edit| edit.give_back_others(&[]))),
+    ("give back what is retained", |memory| memory.edit(|edit| edit.give_back_others(&[]))),
 ];
 
 fn buffers(memory: &Memory) -> Vec<(u64, u64, Access)> {
@@ -99,10 +99,10 @@ fn look(memory: &Memory, may_be_gone: Option<u64>, told: &str) {
 
 /// The host has the rights in the window that the table of pages tells, and no others.
 fn look_at_rights(memory: &Memory, told: &str) {
-    let parked = memory.parked_pages();
+    let retained = memory.retained_pages();
     for (first, last, reads, writes) in mappings(memory) {
         for at in (first..last).step_by(PAGE_BYTES as usize) {
-            if parked.iter().any(|&(start, end)| (start..end).contains(&at)) {
+            if retained.iter().any(|&(start, end)| (start..end).contains(&at)) {
                 continue;
             }
             let flags = memory.page_flags(at);
@@ -120,8 +120,8 @@ fn clear(memory: &Memory, told: &str) {
     memory.edit(|edit| edit.give_back_others(&[])).unwrap();
     assert!(!memory.is_coarse() && !memory.0.space.exceeds_window() && memory.borders() == 0, "{told}");
     assert!(mappings(memory).iter().all(|&(_, _, reads, writes)| !reads && !writes), "{told}");
-    let room = (WINDOW - FIRST_ADDRESS - memory.0.host_page) & !0xf_ffff;
-    assert!(memory.edit(|edit| edit.find_room(room)).is_ok(), "{told}");
+    let bytes = (WINDOW - FIRST_ADDRESS - memory.0.host_page) & !0xf_ffff;
+    assert!(memory.edit(|edit| edit.find_free(bytes)).is_ok(), "{told}");
     for (address, bytes, access) in BUFFERS {
         memory.map(Some(address), bytes, access).unwrap();
         assert_eq!(memory.load(address, 8).unwrap(), 0, "{told}");
@@ -143,7 +143,7 @@ fn one_call_after_the_other() {
                 let refused = number..if is_once { number + 1 } else { u32::MAX };
                 let (result, calls) = refusals::during(refused, || step(&memory));
                 let unmapped = match name {
-                    "unmap two pieces" => Some(ACROSS),
+                    "unmap from two reserved ranges" => Some(ACROSS),
                     "unmap shared pages" => Some(0x20_0040),
                     "unmap a large one" => Some(LARGE),
                     _ => None,
@@ -153,13 +153,13 @@ fn one_call_after_the_other() {
                 if is_once && !memory.is_coarse() {
                     look_at_rights(&memory, &told);
                 }
-                if is_once && has_many && name == "map where something is parked" {
+                if is_once && has_many && name == "map where something is retained" {
                     assert!(result.is_ok(), "{told}: {result:?}");
                 }
                 if result.is_err() {
                     assert_eq!(buffers(&memory), before, "{told}");
                     for at in [FAR, FAR + 0x1000, UPPER] {
-                        assert!(memory.0.space.place(at).is_none(), "{told}: {at:#x} is still reserved");
+                        assert!(memory.0.space.host_range(at).is_none(), "{told}: {at:#x} is still reserved");
                     }
                     // Memory that cannot be fine can be coarse.
                     assert!(!is_once || !name.starts_with("unmap"), "{told}: {result:?}");

@@ -391,31 +391,31 @@ impl Drop for PageTable {
 /// `to` and so many bytes behind it are pages that may be replaced.
 unsafe fn show_again(from: *mut u8, bytes: usize, to: *mut c_void) -> rustix::io::Result<()> {
     // One call shows what one mapping shows, and goes on in its file behind its end, whatever comes next in the process.
-    let pieces = shared_pieces(from.addr(), bytes).ok_or(rustix::io::Errno::INVAL)?;
+    let parts = shared_parts(from.addr(), bytes).ok_or(rustix::io::Errno::INVAL)?;
     let mut done = 0;
-    for piece in pieces {
+    for part in parts {
         // With an old size of 0 the system makes a second mapping of shared pages. It refuses private ones.
         // SAFETY: as the caller promises.
         unsafe {
             mremap_fixed(
                 from.wrapping_add(done).cast(),
                 0,
-                piece,
+                part,
                 MremapFlags::MAYMOVE,
                 to.wrapping_byte_add(done),
             )
         }?;
-        done += piece;
+        done += part;
     }
     Ok(())
 }
 
 /// The process's mappings that a range of its addresses lies in, one after the other: how many bytes of the range are in each. `None`: some
 /// is not mapped, or not shared, or the system does not say.
-fn shared_pieces(start: usize, bytes: usize) -> Option<Vec<usize>> {
+fn shared_parts(start: usize, bytes: usize) -> Option<Vec<usize>> {
     let end = start.checked_add(bytes)?;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     let mut at = start;
     for line in maps.lines() {
         // For instance: `7f1200000000-7f1200200000 rw-s 00001000 00:01 2048 /memfd:ram (deleted)`.
@@ -429,10 +429,10 @@ fn shared_pieces(start: usize, bytes: usize) -> Option<Vec<usize>> {
         if first > at || rest.as_bytes().get(3) != Some(&b's') {
             return None;
         }
-        pieces.push(last.min(end) - at);
+        parts.push(last.min(end) - at);
         at = last;
         if at >= end {
-            return Some(pieces);
+            return Some(parts);
         }
     }
     None

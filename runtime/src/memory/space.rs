@@ -13,13 +13,13 @@
 //! outside the window is a value that never changes ([`Outside`]): a change makes a new one, and the old one is kept until
 //! nobody uses the space ([`Space::use_it`]).
 
-use super::PAGE_BYTES;
-use super::dirty::Tracked;
+use super::pages::PAGE_BYTES;
 use super::permits::Changes;
 use super::ranges::Ranges;
-use super::region::{LEAST_TABLE_BYTES, Region};
 use super::reservation::{Backing, Reservation, Rights};
+use super::reserved_range::{LEAST_TABLE_BYTES, ReservedRange};
 use super::special::{self, OfPager, Watched};
+use super::tracked::Tracked;
 use crate::{Error, MemoryError};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,9 +39,9 @@ fn is_canonical(address: u64) -> bool {
     ((address << unused) as i64 >> unused) as u64 == address
 }
 
-/// A range of guest addresses that lies in one piece of host memory.
+/// A range of guest addresses that is contiguous on the host.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct HostRange {
     /// Where the host finds it.
     pub pointer: *mut u8,
     /// Its size.
@@ -55,16 +55,16 @@ fn nothing_at(address: u64) -> Error {
 /// What is reserved outside the window, and what is special ([`super::special`]). Never changed once it is made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outside {
-    upper: Option<Arc<Region>>,
+    upper: Option<Arc<ReservedRange>>,
     /// Slabs by their first guest address. None is empty.
-    slabs: BTreeMap<u64, Arc<Region>>,
-    pub special: Ranges<special::Piece>,
+    slabs: BTreeMap<u64, Arc<ReservedRange>>,
+    pub special: Ranges<special::SpecialRange>,
     pub watched: Ranges<Watched>,
     pub pager: Option<OfPager>,
 }
 
 impl Outside {
-    fn region(&self, address: u64) -> Option<&Arc<Region>> {
+    fn range(&self, address: u64) -> Option<&Arc<ReservedRange>> {
         match self.upper.as_ref().filter(|upper| upper.holds(address)) {
             Some(upper) => Some(upper),
             None => self.slabs.get(&(address & !(SLAB_BYTES - 1))),
@@ -83,7 +83,7 @@ impl Outside {
 /// may be called at any time.
 #[derive(Debug)]
 pub(super) struct Space {
-    window: Region,
+    window: ReservedRange,
     /// Flags that every page of the window has.
     flags: u8,
     /// Never null.
@@ -137,7 +137,7 @@ impl Space {
         recordable: Option<Range<u64>>,
         changes: Option<Arc<Changes>>,
     ) -> Result<Space, Error> {
-        let mut window = Region::new(0, window)?;
+        let mut window = ReservedRange::new(0, window)?;
         if let Some(recordable) = recordable {
             window.recordable = recordable;
         }
@@ -221,8 +221,8 @@ impl Space {
     /// Whether stores to some pages are being recorded.
     pub fn tracks_writes(&self) -> bool {
         let outside = self.outside();
-        let others = outside.upper.iter().chain(outside.slabs.values()).map(|region| &**region);
-        std::iter::once(&self.window).chain(others).any(|region| region.tracked.get().is_some())
+        let others = outside.upper.iter().chain(outside.slabs.values()).map(|range| &**range);
+        std::iter::once(&self.window).chain(others).any(|range| range.tracked.get().is_some())
     }
 
     /// Calls a function for each part of a range of whole pages that is reserved, with its first address, its
@@ -235,20 +235,20 @@ impl Space {
     ) {
         let mut at = first;
         while at < last {
-            let Some(region) = self.region(at) else {
+            let Some(range) = self.range(at) else {
                 at = (at & !(SLAB_BYTES - 1)).saturating_add(SLAB_BYTES);
                 continue;
             };
-            let offset = at - region.start;
-            let Range { start, end } = region.recordable;
+            let offset = at - range.start;
+            let Range { start, end } = range.recordable;
             // No part has pages of both kinds.
             let is_own = (start..end).contains(&offset);
             let border = if is_own { end } else { start };
             let rest = if border > offset { border - offset } else { u64::MAX };
-            let bytes = region.rest(at).min(last - at).min(rest);
+            let bytes = range.rest(at).min(last - at).min(rest);
             let page = (offset / PAGE_BYTES) as usize;
-            let pages = &region.pages[page..page + (bytes / PAGE_BYTES) as usize];
-            work(at, region.pointer(at), pages, is_own.then(|| region.record()));
+            let pages = &range.pages[page..page + (bytes / PAGE_BYTES) as usize];
+            work(at, range.pointer(at), pages, is_own.then(|| range.record()));
             at += bytes;
         }
     }
@@ -270,7 +270,7 @@ impl Space {
 
     /// The host address of the upper window's start, while there is memory in it.
     pub fn upper_base(&self) -> Option<*mut u8> {
-        self.outside().upper.as_ref().map(|region| region.reservation.base())
+        self.outside().upper.as_ref().map(|range| range.reservation.base())
     }
 
     /// The guest address of what is so far from the window's start on the host, if a slab or a special range shows it and neither window
@@ -281,12 +281,12 @@ impl Space {
             return None;
         }
         let host = base.wrapping_add(distance as usize);
-        let in_slab = |slab: &Arc<Region>| {
+        let in_slab = |slab: &Arc<ReservedRange>| {
             let inside = host.wrapping_sub(slab.reservation.base().addr()) as u64;
             (inside < slab.reservation.bytes()).then(|| slab.start + inside)
         };
         let slab = outside.slabs.values().find_map(in_slab);
-        slab.or_else(|| outside.special.iter().find_map(|piece| piece.shown_at(host)))
+        slab.or_else(|| outside.special.iter().find_map(|special| special.shown_at(host)))
     }
 
     /// Whether there is memory outside the window.
@@ -320,25 +320,25 @@ impl Space {
     }
 
     #[inline]
-    fn region(&self, address: u64) -> Option<&Region> {
+    fn range(&self, address: u64) -> Option<&ReservedRange> {
         if self.window.holds(address) {
             return Some(&self.window);
         }
-        self.outside().region(address).map(|region| &**region)
+        self.outside().range(address).map(|range| &**range)
     }
 
-    /// The host pointer for a guest address, and the bytes from there to the end of its piece of host memory. `None` if
+    /// The host pointer for a guest address, and the bytes from there to the end of its reserved range. `None` if
     /// nothing is reserved there.
     #[inline]
-    pub fn place(&self, address: u64) -> Option<Piece> {
-        let region = self.region(address)?;
-        Some(Piece { pointer: region.pointer(address), bytes: region.rest(address) })
+    pub fn host_range(&self, address: u64) -> Option<HostRange> {
+        let range = self.range(address)?;
+        Some(HostRange { pointer: range.pointer(address), bytes: range.rest(address) })
     }
 
     /// The rights of the page at an address.
     #[inline]
     pub fn page_flags(&self, address: u64) -> u8 {
-        self.region(address).map_or(0, |region| region.page(address).load(Ordering::Relaxed))
+        self.range(address).map_or(0, |range| range.page(address).load(Ordering::Relaxed))
     }
 
     /// Sets the rights of the pages of a range that is aligned to pages and reserved.
@@ -350,13 +350,13 @@ impl Space {
     pub fn change_pages(&self, first: u64, last: u64, change: impl Fn(&AtomicU8)) {
         let mut at = first;
         while at < last {
-            let Some(region) = self.region(at) else {
+            let Some(range) = self.range(at) else {
                 debug_assert!(false, "pages at {at:#x} that nothing is reserved for");
                 return;
             };
-            let end = at + region.rest(at).min(last - at);
-            let all = || (at..end).step_by(PAGE_BYTES as usize).for_each(|page| change(region.page(page)));
-            match region.tracked.get() {
+            let end = at + range.rest(at).min(last - at);
+            let all = || (at..end).step_by(PAGE_BYTES as usize).for_each(|page| change(range.page(page)));
+            match range.tracked.get() {
                 Some(tracked) => tracked.locked(all),
                 None => all(),
             }
@@ -371,10 +371,10 @@ impl Space {
     pub fn reserve(&self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
-            if self.region(at).is_none() {
+            if self.range(at).is_none() {
                 self.reserve_around(at)?;
             }
-            at = at.saturating_add(self.place(at).map_or(PAGE_BYTES, |piece| piece.bytes));
+            at = at.saturating_add(self.host_range(at).map_or(PAGE_BYTES, |here| here.bytes));
         }
         Ok(())
     }
@@ -387,10 +387,10 @@ impl Space {
             && !outside.slabs.range(UPPER..=UPPER + (bytes - 1)).any(|_| true)
             && let Ok(reservation) = Reservation::like(&self.window.reservation)
         {
-            outside.upper = Some(Arc::new(Region::new(UPPER, reservation)?));
+            outside.upper = Some(Arc::new(ReservedRange::new(UPPER, reservation)?));
         } else {
             let start = address & !(SLAB_BYTES - 1);
-            outside.slabs.insert(start, Arc::new(Region::new(start, Reservation::slab(SLAB_BYTES)?)?));
+            outside.slabs.insert(start, Arc::new(ReservedRange::new(start, Reservation::slab(SLAB_BYTES)?)?));
         }
         self.change(outside);
         Ok(())
@@ -410,7 +410,7 @@ impl Space {
             .map(|(&start, _)| start)
             .filter(|&start| !is_used(start, start + (SLAB_BYTES - 1)))
             .collect();
-        let is_empty = |upper: &Arc<Region>| !is_used(UPPER, UPPER + (upper.reservation.bytes() - 1));
+        let is_empty = |upper: &Arc<ReservedRange>| !is_used(UPPER, UPPER + (upper.reservation.bytes() - 1));
         let drops_upper = outside.upper.as_ref().is_some_and(is_empty);
         if empty.is_empty() && !drops_upper {
             return;
@@ -423,7 +423,7 @@ impl Space {
         self.change(outside);
     }
 
-    /// Calls a function for each piece of a reserved range, with its reservation and the offset and bytes in it.
+    /// Calls a function for each part of a range, with its reservation and the offset and bytes in it.
     fn each(
         &self,
         start: u64,
@@ -432,9 +432,9 @@ impl Space {
     ) -> Result<(), Error> {
         let mut at = start;
         while at < start + bytes {
-            let region = self.region(at).ok_or_else(|| nothing_at(at))?;
-            let part = region.rest(at).min(start + bytes - at);
-            work(&region.reservation, at - region.start, part)?;
+            let range = self.range(at).ok_or_else(|| nothing_at(at))?;
+            let part = range.rest(at).min(start + bytes - at);
+            work(&range.reservation, at - range.start, part)?;
             at += part;
         }
         Ok(())
@@ -462,43 +462,43 @@ impl Space {
         })
     }
 
-    /// Adds a reserved range that is aligned to host pages to the large mappings, one in each piece of host memory. New
+    /// Adds a reserved range that is aligned to host pages to the large mappings, one in each reserved range. New
     /// pages are zero, readable and writable, and take memory only when written. Pages that a mapping has already keep
     /// their contents.
     pub fn open(&self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
-            let region = self.region(at).ok_or_else(|| nothing_at(at))?;
-            let part = region.rest(at).min(last - at);
-            let offset = at - region.start;
-            region.open(offset, offset + part)?;
+            let range = self.range(at).ok_or_else(|| nothing_at(at))?;
+            let part = range.rest(at).min(last - at);
+            let offset = at - range.start;
+            range.open(offset, offset + part)?;
             at += part;
         }
         Ok(())
     }
 
-    /// Looks at the part of a range that is in the same piece of host memory as its start. Returns where that part is
+    /// Looks at the part of a range that is in the same reserved range as its start. Returns where that part is
     /// not opened yet, and its end.
     pub fn unopened(&self, first: u64, last: u64) -> (u64, u64) {
-        let Some(region) = self.region(first) else { return (last, last) };
-        let end = first + region.rest(first).min(last - first);
-        let opened = region.opened().map_or(0, |(_, opened)| opened);
-        (first.max(region.start + opened).min(end), end)
+        let Some(range) = self.range(first) else { return (last, last) };
+        let end = first + range.rest(first).min(last - first);
+        let opened = range.opened().map_or(0, |(_, opened)| opened);
+        (first.max(range.start + opened).min(end), end)
     }
 
-    /// Counts mapped pages in one piece of host memory as opened, where [`Space::open`] would map fresh ones. They must
+    /// Counts mapped pages in one reserved range as opened, where [`Space::open`] would map fresh ones. They must
     /// be readable and writable.
     pub fn adopt(&self, first: u64, last: u64) -> Result<(), Error> {
-        let region = self.region(first).ok_or_else(|| nothing_at(first))?;
-        let offset = first - region.start;
-        region.adopt(offset, offset + (last - first))
+        let range = self.range(first).ok_or_else(|| nothing_at(first))?;
+        let offset = first - range.start;
+        range.adopt(offset, offset + (last - first))
     }
 
     /// Returns all pages to the system.
     pub fn close(&self) -> Result<(), Error> {
         let outside = self.outside();
         self.window.close()?;
-        outside.upper.iter().chain(outside.slabs.values()).try_for_each(|region| region.close())
+        outside.upper.iter().chain(outside.slabs.values()).try_for_each(|range| range.close())
     }
 
     /// Discards the contents of opened pages, which are zero from then on.

@@ -67,20 +67,20 @@ pub enum FileSharing {
     Private,
 }
 
-/// Where an access goes.
-pub(super) enum Place<'a> {
+/// What an access reaches.
+pub(super) enum AccessTarget<'a> {
     /// To host memory.
-    At(*mut u8),
+    Memory(*mut u8),
     /// To a device, at an offset.
     Device(&'a dyn Device, u64),
-    /// To several pieces.
-    Across,
+    /// To several ranges: byte by byte.
+    Split,
 }
 
 /// What is special about a range.
 #[derive(Clone)]
 pub(super) enum Special {
-    /// It is at another place of the host.
+    /// Memory of the host at another address.
     Host(HostPointer),
     /// A device answers.
     Device(Arc<dyn Device>),
@@ -106,7 +106,7 @@ unsafe impl Sync for HostPointer {}
 
 /// A special range.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct SpecialRange {
     pub start: u64,
     pub bytes: u64,
     pub access: Access,
@@ -115,7 +115,7 @@ pub(super) struct Piece {
     pub source: Option<u64>,
 }
 
-impl Piece {
+impl SpecialRange {
     /// Whether it is an alias of something in a range.
     pub fn shows(&self, first: u64, last: u64) -> bool {
         self.source.is_some_and(|source| source < last && first < source + self.bytes)
@@ -138,7 +138,7 @@ impl Piece {
         matches!(self.what, Special::Host(_)) && self.access == Access::ReadWrite
     }
 
-    /// The host address of an address in it, if it is at another place.
+    /// The host address of an address in it, if it is memory.
     pub fn pointer(&self, address: u64) -> *mut u8 {
         match &self.what {
             Special::Host(pointer) => pointer.0.wrapping_add((address - self.start) as usize),
@@ -147,7 +147,7 @@ impl Piece {
     }
 }
 
-impl Ranged for Piece {
+impl Ranged for SpecialRange {
     fn start(&self) -> u64 {
         self.start
     }

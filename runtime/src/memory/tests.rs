@@ -1,6 +1,7 @@
 //! Tests of guest memory: mapping, rights, sharing of pages, accesses.
 
 use super::reservation::HUGE_BYTES;
+use super::tracked::write_to_clean;
 use super::*;
 use warpjit_ir::AtomicOp;
 
@@ -18,12 +19,12 @@ impl Memory {
         self.0.space.page_flags(address)
     }
 
-    pub(super) fn parked_pages(&self) -> Vec<(u64, u64)> {
-        self.edit(|edit| Ok(edit.parked_pages().map(|(pages, _)| pages).collect())).unwrap()
+    pub(super) fn retained_pages(&self) -> Vec<(u64, u64)> {
+        self.edit(|edit| Ok(edit.retained_pages().map(|(pages, _)| pages).collect())).unwrap()
     }
 
-    pub(super) fn parked_bytes(&self) -> u64 {
-        self.0.state.lock().parked.bytes()
+    pub(super) fn retained_bytes(&self) -> u64 {
+        self.0.state.lock().retained.bytes()
     }
 }
 
@@ -281,19 +282,19 @@ fn translations() {
     let bounce = std::sync::atomic::AtomicU64::new(0);
     for at in FAR {
         memory.map(Some(at), 0x2000, Access::ReadWrite).unwrap();
-        // In one piece: the place itself.
+        // In one reserved range: the address itself.
         memory.store(at + 0x10, 4, 0x1234_5678).unwrap();
         let place = memory.translate(at + 0x10, 4, None, &bounce).unwrap();
         assert_ne!(place, bounce.as_ptr().cast());
         memory.store(at + 0x10, 4, 0x9abc_def0).unwrap();
-        // In two pieces, or in one: a load finds the value where the translation says.
+        // In two reserved ranges, or in one: a load finds the value where the translation says.
         memory.store(at + 0xffe, 4, 0x5566_7788).unwrap();
         bounce.store(0, std::sync::atomic::Ordering::Relaxed);
         let place = memory.translate(at + 0xffe, 4, None, &bounce).unwrap();
         if place == bounce.as_ptr().cast() {
             assert_eq!(bounce.load(std::sync::atomic::Ordering::Relaxed), 0x5566_7788);
         }
-        // A store in two pieces has been done.
+        // A store to two reserved ranges has been done.
         if memory.translate(at + 0xffe, 4, Some(0x1122_3344), &bounce).unwrap() == bounce.as_ptr().cast() {
             assert_eq!(memory.load(at + 0xffe, 4).unwrap(), 0x1122_3344);
         }

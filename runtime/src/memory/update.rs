@@ -2,7 +2,7 @@
 
 use super::Memory;
 use super::access::{Denied, low_bytes};
-use super::special::Place;
+use super::special::AccessTarget;
 use crate::vm::guarded;
 use warpjit_ir::AtomicOp;
 use warpjit_ir::interp::atomic_result;
@@ -48,15 +48,15 @@ impl Memory {
         // Sums carry between bytes, so the host's own instruction needs the guest's byte order.
         if cfg!(target_endian = "little")
             && matches!(op, AtomicOp::Add | AtomicOp::Exch | AtomicOp::Cas)
-            && let Place::At(place) = self.word_place(address, bytes)?
+            && let AccessTarget::Memory(word) = self.word_target(address, bytes)?
         {
             let value = if bytes == 8 { value } else { value & 0xffff_ffff };
             // SAFETY: guest memory, aligned; where it has vanished meanwhile, the access fails.
             let old = unsafe {
                 match op {
-                    AtomicOp::Add => guarded::add(place, bytes, value),
-                    AtomicOp::Exch => guarded::swap(place, bytes, value),
-                    _ => guarded::compare_and_swap(place, bytes, value, new),
+                    AtomicOp::Add => guarded::add(word, bytes, value),
+                    AtomicOp::Exch => guarded::swap(word, bytes, value),
+                    _ => guarded::compare_and_swap(word, bytes, value, new),
                 }
             };
             return old.ok_or_else(|| self.word_gone(address, bytes));
@@ -88,19 +88,19 @@ impl Memory {
         settles: bool,
         update: &mut dyn FnMut(u64) -> u64,
     ) -> Result<u64, Denied> {
-        let place = match self.word_place(address, bytes)? {
-            Place::At(place) => place,
-            Place::Device(device, offset) => {
+        let word = match self.word_target(address, bytes)? {
+            AccessTarget::Memory(word) => word,
+            AccessTarget::Device(device, offset) => {
                 // What a device gives beyond the bytes of the word does not count.
                 let mask = low_bytes(bytes);
                 let old = device.update(offset, bytes, &mut |old| update(old & mask) & mask);
                 return Ok(old & mask);
             }
-            Place::Across => return Err(self.word_gone(address, bytes)),
+            AccessTarget::Split => return Err(self.word_gone(address, bytes)),
         };
         let gone = || self.word_gone(address, bytes);
         // SAFETY: as in `guest_atomic`.
-        let mut seen = unsafe { guarded::load(place, bytes) }.ok_or_else(gone)?;
+        let mut seen = unsafe { guarded::load(word, bytes) }.ok_or_else(gone)?;
         loop {
             let old = little_endian(seen, bytes);
             let after = update(old);
@@ -110,7 +110,7 @@ impl Memory {
             }
             let after = little_endian(after, bytes);
             // SAFETY: as above.
-            let now = unsafe { guarded::compare_and_swap(place, bytes, seen, after) }.ok_or_else(gone)?;
+            let now = unsafe { guarded::compare_and_swap(word, bytes, seen, after) }.ok_or_else(gone)?;
             if now == seen {
                 return Ok(old);
             }

@@ -5,7 +5,7 @@
 //! Reading them allocates in proportion to their length, and [`crate::Engine::resume`] checks every number that code will rely
 //! on, such as blocks of code, lanes, and bounds of registers (`exec/block_state.rs`).
 //!
-//! - **Stopping.** After each block or region the driver asks the token (`Patience::pause`, only if `Plan::may_pause`). Each thread
+//! - **Stopping.** After each block or region the driver asks the token (`StopPoll::pause`, only if `Plan::may_pause`). Each thread
 //!   suspends its block and leaves (`exec/schedule/pausing.rs`). If a block has faulted, the launch goes on instead, so that the lowest
 //!   fault is known.
 //! - **What is saved** is what the kernel *as it was lifted* has: a warp's block, stack, masks and the slots that the kernel writes;

@@ -140,7 +140,8 @@ impl CodeMemory {
         let end = first as usize + bytes - last.next_multiple_of(ALIGN) + last;
         let range = first as usize..end.max(first as usize + 1);
         registry::insert(range.clone());
-        let room = Arc::new(Room { start: first.wrapping_sub(lead), bytes: room, range, home: self.clone() });
+        let room =
+            Arc::new(CodePages { start: first.wrapping_sub(lead), bytes: room, range, home: self.clone() });
         let mut start = first;
         let code = |code: &&[u8]| {
             let own = start;
@@ -169,12 +170,12 @@ pub struct Code {
     start: *const u8,
     length: usize,
     /// Keeps its pages.
-    _room: Arc<Room>,
+    _room: Arc<CodePages>,
 }
 
 /// Pages that hold code.
 #[derive(Debug)]
-struct Room {
+struct CodePages {
     start: *const u8,
     bytes: usize,
     /// The address range that is registered.
@@ -187,9 +188,9 @@ unsafe impl Send for Code {}
 // SAFETY: as above.
 unsafe impl Sync for Code {}
 // SAFETY: the pointer names memory that only this value frees and nothing writes.
-unsafe impl Send for Room {}
+unsafe impl Send for CodePages {}
 // SAFETY: as above.
-unsafe impl Sync for Room {}
+unsafe impl Sync for CodePages {}
 
 impl Code {
     /// The first instruction.
@@ -215,7 +216,7 @@ impl Code {
     }
 }
 
-impl Drop for Room {
+impl Drop for CodePages {
     fn drop(&mut self) {
         let mut arena = self.home.inner.lock();
         registry::remove(self.range.clone());

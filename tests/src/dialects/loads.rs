@@ -18,7 +18,7 @@ const TABLE_ARG: u32 = 1;
 
 /// Where words are loaded from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum LoadSpace {
     /// Shared memory.
     Shared,
     /// Constants.
@@ -181,7 +181,7 @@ pub fn sum_of_loads(
     source: &str,
     registers: &mut [u32; 40],
     args: &[u32],
-    load: impl Fn(Place, u32) -> u32,
+    load: impl Fn(LoadSpace, u32) -> u32,
 ) -> u32 {
     let lines: Vec<Line<'_>> = lines(source).collect();
     let (mut at, mut head, mut skips) = (0, 0, false);
@@ -222,13 +222,13 @@ pub fn sum_of_loads(
             "shl" => r(1) << n(2),
             "shr" => r(1) >> n(2),
             "mix" => r(0).wrapping_mul(5).wrapping_add(r(1)),
-            "lds" => load(Place::Shared, r(1).wrapping_add(n(2))),
-            "ldc" => load(Place::Constants, r(1) + n(2)),
-            "ldg" => load(Place::Global, r(1)),
+            "lds" => load(LoadSpace::Shared, r(1).wrapping_add(n(2))),
+            "ldc" => load(LoadSpace::Constants, r(1) + n(2)),
+            "ldg" => load(LoadSpace::Global, r(1)),
             "lds4" => {
                 let from = r(1).wrapping_add(n(2));
                 (0..4).for_each(|k| {
-                    registers[(n(0) + k) as usize] = load(Place::Shared, from.wrapping_add(4 * k))
+                    registers[(n(0) + k) as usize] = load(LoadSpace::Shared, from.wrapping_add(4 * k))
                 });
                 continue;
             }

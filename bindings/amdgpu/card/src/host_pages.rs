@@ -39,7 +39,7 @@ struct Pages {
 }
 
 /// Where a buffer object's pages are.
-pub(crate) struct Place {
+pub(crate) struct PinnedPages {
     /// The program's address.
     pub address: u64,
     /// Where in the card's file.
@@ -64,9 +64,9 @@ impl HostPages {
         &self,
         handle: u32,
         open: impl FnOnce() -> Result<File, Errno>,
-        place: Place,
+        place: PinnedPages,
     ) -> Result<(), Errno> {
-        let Place { address, offset, bytes, is_read_only } = place;
+        let PinnedPages { address, offset, bytes, is_read_only } = place;
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
         let mut agreed = Vec::new();
         agreed.try_reserve_exact(bytes).map_err(|_| Errno::NOMEM)?;
@@ -188,7 +188,8 @@ mod tests {
         let pages = HostPages::default();
         set(5, 7);
         set(0x1fff, 8);
-        let place = |address, bytes, is_read_only| Place { address, offset: 0x1000, bytes, is_read_only };
+        let place =
+            |address, bytes, is_read_only| PinnedPages { address, offset: 0x1000, bytes, is_read_only };
         let address = memory.as_ptr().expose_provenance() as u64;
         pages.add(1, own, place(address, 0x2000, false)).unwrap();
         assert_eq!(pages.validate(1), Ok(()));

@@ -4,7 +4,7 @@
 //! pages: its address space maps the file, too.
 
 use crate::fence::lock;
-use crate::host_pages::{HostPages, Place};
+use crate::host_pages::{HostPages, PinnedPages};
 use crate::uapi::User;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -133,7 +133,7 @@ impl Buffers {
         let handle = self.create(bytes, PAGE_BYTES, CPU, 0)?;
         let add = || {
             let offset = self.get(handle)?.offset;
-            let place = Place { address, offset, bytes, is_read_only: flags & READ_ONLY != 0 };
+            let place = PinnedPages { address, offset, bytes, is_read_only: flags & READ_ONLY != 0 };
             self.host.add(handle, || user.file(), place)?;
             if flags & VALIDATE != 0 { self.host.validate(handle) } else { Ok(()) }
         };

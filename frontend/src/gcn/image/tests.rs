@@ -1,3 +1,5 @@
+//! Tests of the texture unit of GCN as a device: what instructions get for descriptors, samplers and coordinates.
+
 use super::*;
 use warpjit_texture::format::gcn;
 

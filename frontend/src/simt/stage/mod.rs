@@ -14,7 +14,8 @@ use warpjit_ir::function::{SlotData, SlotInit};
 use warpjit_ir::{Function, Imm, InstData, KernelAbi, Opcode, ParamSpace, Reach, Space, Terminator};
 
 use crate::isa::Stage;
-use crate::stage::{Per, StageInput};
+use crate::simt::texture::scratch_of;
+use crate::stage::{Per, StageInput, StageLayout};
 
 /// A space that a program reads inputs from. Numbers of words in one say nothing about those in another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -58,6 +59,25 @@ pub(crate) fn interface(compute: KernelAbi, shared_bytes: u32, local_bytes: u32)
     }
 }
 
+/// Where the inputs and outputs of a stage's program are, with what its code says: local memory that need not begin as zeros, and warps
+/// that may run as one. `mailbox` is where its texture instructions have theirs, `local` whether it accesses local memory itself.
+pub(crate) fn layout_of(
+    plan: &Plan,
+    stage: Stage,
+    function: &Function,
+    mailbox: Option<u32>,
+    local: bool,
+) -> StageLayout {
+    let mut layout = plan.layout.clone();
+    layout.scratch.extend(mailbox.into_iter().flat_map(|mailbox| scratch_of(mailbox, function)));
+    if local {
+        // Addresses that the program computes may lead there.
+        layout.scratch.clear();
+    }
+    layout.joined = joined_warps(stage, function);
+    layout
+}
+
 /// How many warps may run as one: the code then has as many lanes as masks have bits.
 const JOINED: u32 = 2;
 
@@ -65,7 +85,7 @@ const JOINED: u32 = 2;
 /// Lanes of tessellation control share memory; other programs could tell by votes, shuffles, shared memory, barriers, and the number of a
 /// lane. Programs that store to memory of others are not joined either, so that a batch in which a lane faults can be run again as the
 /// chip would.
-pub(crate) fn joined_warps(stage: Stage, function: &Function) -> u32 {
+fn joined_warps(stage: Stage, function: &Function) -> u32 {
     let asks_others = |inst: &InstData| {
         let stores = match inst.imm {
             Imm::Mem(mem) if inst.op == Opcode::Load => mem.space == Space::Shared,

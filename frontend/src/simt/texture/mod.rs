@@ -16,14 +16,14 @@ mod tests;
 
 use std::ops::Range;
 
-use warpjit_ir::{Function, Imm};
+use warpjit_ir::{Function, Imm, KernelAbi};
 
 pub(crate) use device::{FERMI, TESLA};
 pub(crate) use lift::Arguments;
 pub(crate) use request::{Family, Level, Operation, Query, Request};
 
 /// Bytes of a mailbox.
-pub(crate) const MAILBOX_BYTES: u32 = 96;
+const MAILBOX_BYTES: u32 = 96;
 
 /// Words of the mailbox: coordinates (or Tesla's sources in order).
 const COORDINATES: u32 = 0;
@@ -50,6 +50,14 @@ const ORIGIN: u32 = 20;
 const SCRATCH: [Range<u32>; 5] = [0..1, 5..10, 12..13, 15..21, 23..24];
 /// Words of arguments in all, the results among them.
 const WORDS: usize = 23;
+
+/// Adds a mailbox to the local memory of a program: where it begins.
+pub(crate) fn add_mailbox(local_bytes: &mut u32, abi: &mut KernelAbi) -> u32 {
+    let mailbox = local_bytes.next_multiple_of(16);
+    *local_bytes = mailbox + MAILBOX_BYTES;
+    abi.max_local_bytes = abi.max_local_bytes.max(*local_bytes);
+    mailbox
+}
 
 /// Bytes of a mailbox that need not begin as zeros, if all that a program asks of devices is textures.
 pub(crate) fn scratch_of(mailbox: u32, function: &Function) -> impl Iterator<Item = Range<u32>> {

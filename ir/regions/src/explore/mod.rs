@@ -173,12 +173,19 @@ pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Optio
     if has_cross_lane(func, facts, entry) || votes {
         return None;
     }
-    let cond = facts.exit_cond(func, entry);
-    Some(Plan {
-        nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
-        exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
-        may_wait: false,
-    })
+    Some(Plan::of_block(func, facts, entry))
+}
+
+impl Plan {
+    /// A block's body, after which the driver executes its terminator.
+    fn of_block(func: &Function, facts: &KernelFacts, entry: Block) -> Plan {
+        let cond = facts.exit_cond(func, entry);
+        Plan {
+            nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
+            exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
+            may_wait: false,
+        }
+    }
 }
 
 /// The region that consists of one block's body, for a chunk that holds the whole wave, though the kernel's chunks do not: there
@@ -188,12 +195,7 @@ pub fn whole_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option
     if !mode.wave || is_of_interpreter(func, mode, entry) || facts.surely_waits(entry) {
         return None;
     }
-    let cond = facts.exit_cond(func, entry);
-    Some(Plan {
-        nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
-        exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
-        may_wait: false,
-    })
+    Some(Plan::of_block(func, facts, entry))
 }
 
 /// Whether the body of a block must run in the interpreter.

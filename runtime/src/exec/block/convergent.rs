@@ -17,7 +17,7 @@ use crate::Memory;
 use crate::exec::jit::{KnownShapes, Parted, RegionFlow};
 use crate::exec::memory::View;
 use crate::exec::setup::Plan;
-use crate::exec::tiers::{Patience, Stepper, Tiers};
+use crate::exec::tiers::{Stepper, StopPoll, Tiers};
 use crate::vm::Call;
 use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::explore::ExitKind;
@@ -32,13 +32,13 @@ pub struct InLaunch<'a> {
     /// Global memory.
     pub memory: &'a Memory,
     /// Polled now and then.
-    pub patience: &'a dyn Patience,
+    pub patience: &'a dyn StopPoll,
 }
 
 /// Does not let a launch pause.
-struct Unpaused<'a>(&'a dyn Patience);
+struct Unpaused<'a>(&'a dyn StopPoll);
 
-impl Patience for Unpaused<'_> {
+impl StopPoll for Unpaused<'_> {
     fn stop(&self) -> bool {
         self.0.stop()
     }

@@ -11,7 +11,7 @@ use super::repeats::{FirstLook, Repeats};
 use super::setup::SegmentPart;
 use super::setup::{Plan, frame_bits};
 use super::strategy::Strategy;
-use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers, Until};
+use super::tiers::{Hint, Midway, Step, Stepper, StopPoll, Tiers, Until};
 use crate::Memory;
 use std::time::Instant;
 use warpjit_backend::RowWarp;
@@ -333,7 +333,7 @@ impl RunningBlock {
         tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
     ) -> Turn {
         let mut spent = 0;
         loop {
@@ -389,7 +389,7 @@ impl RunningBlock {
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
     ) -> Result<Option<Slice>, BlockFault> {
         let start = self.warps[number].warp.steps;
         // The head of a loop that certainly waits, if the warp has reached one.

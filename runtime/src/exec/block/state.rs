@@ -9,7 +9,7 @@ use crate::Memory;
 use crate::exec::barrier::Barrier;
 use crate::exec::memory::View;
 use crate::exec::setup::Plan;
-use crate::exec::tiers::{Patience, Step, Stepper, Tiers};
+use crate::exec::tiers::{Step, Stepper, StopPoll, Tiers};
 use warpjit_ir::interp::WarpState;
 use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Type};
 
@@ -106,7 +106,7 @@ impl RunningBlock {
         (plan, tiers, memory): (&Plan, &Tiers, &Memory),
         portable: &Portable,
         stepper: &mut Stepper<'_>,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
     ) -> Result<(), BlockFault> {
         if self.fresh {
             self.restart(plan, tiers);

@@ -429,19 +429,25 @@ impl Jit {
         warp.active.count_ones() < self.kernel.func.lanes && self.all_enter()
     }
 
-    /// How a region is compiled with chunks of that many groups of four lanes, if nothing is assumed.
-    fn options_of(&self, region: &Region, groups: u8) -> Options {
+    /// What the variant and the kernel say of all code.
+    fn settings(&self) -> Options {
         let mut options = Options::new(self.target.clone());
-        options.chunk_groups = groups;
-        options.may_wait = region.may_wait;
-        // Calls of regions that wait are split by lanes.
-        options.all_enter = self.all_enter() && !region.may_wait;
         self.generator.choose(&mut options);
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translates();
         options.permits = self.variant.permits;
         options.local_bytes = self.facts.local_bytes;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
+        options
+    }
+
+    /// How a region is compiled with chunks of that many groups of four lanes, if nothing is assumed.
+    fn options_of(&self, region: &Region, groups: u8) -> Options {
+        let mut options = self.settings();
+        options.chunk_groups = groups;
+        options.may_wait = region.may_wait;
+        // Calls of regions that wait are split by lanes.
+        options.all_enter = self.all_enter() && !region.may_wait;
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.apart = vec![None; region.mask.slots.len()];
         options

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{self as backend, BlockRow, Options, Phase, RowField, RowSlot, Shape, VECTOR_LANES};
+use warpjit_backend::{self as backend, BlockRow, Phase, RowField, RowSlot, Shape, VECTOR_LANES};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
@@ -245,13 +245,7 @@ impl Jit {
                 same.push(a.slot);
             }
         }
-        let mut options = Options::new(self.target.clone());
-        self.generator.choose(&mut options);
-        options.checked_memory = self.variant.checked_memory;
-        options.translated = self.variant.translates();
-        options.permits = self.variant.permits;
-        options.local_bytes = self.facts.local_bytes;
-        (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
+        let options = self.settings();
         let list: Vec<Phase<'_>> = phases
             .list
             .iter()

@@ -19,7 +19,7 @@ use super::pool::Pool;
 use super::setup::Plan;
 use super::stop::Stop;
 use super::strategy::Strategy;
-use super::tiers::{Counts, Kept, Patience, Tiers, Watch};
+use super::tiers::{Counts, Kept, StopPoll, Tiers, Watch};
 use crate::fork;
 use crate::{CancelToken, Memory, Progress, SaveToken};
 use std::collections::VecDeque;
@@ -134,7 +134,7 @@ struct OfBlock<'s, 'a> {
     index: u64,
 }
 
-impl Patience for OfBlock<'_, '_> {
+impl StopPoll for OfBlock<'_, '_> {
     fn stop(&self) -> bool {
         self.scheduler.is_pointless(self.index)
     }

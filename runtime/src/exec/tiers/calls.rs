@@ -18,7 +18,7 @@ pub(super) const FUEL: i64 = 1 << 16;
 const LATE_LOOKS: u32 = 1 << 10;
 
 /// What running code polls now and then.
-pub trait Patience {
+pub trait StopPoll {
     /// Whether the launch is over for this block.
     fn stop(&self) -> bool;
     /// Whether a higher block has faulted, so that this one gets a limited time.
@@ -28,7 +28,7 @@ pub trait Patience {
     fn pause(&self) -> bool {
         false
     }
-    /// Whether [`Patience::pause`] has said so.
+    /// Whether [`StopPoll::pause`] has said so.
     fn is_paused(&self) -> bool {
         false
     }
@@ -44,14 +44,14 @@ pub(super) struct Poll<'a> {
 /// What to do when the fuel is spent.
 pub(super) enum Asked<'a> {
     /// Poll the launch whether to go on. The number counts polls after a higher block has faulted.
-    Patience(&'a dyn Patience, u32),
+    StopPoll(&'a dyn StopPoll, u32),
     /// Suspend the call. Its resumer polls, and refills the fuel.
     Suspend(Suspender),
 }
 
 impl<'a> Poll<'a> {
-    pub(super) fn new(patience: &'a dyn Patience, view: &View<'a>) -> Poll<'a> {
-        Poll { asked: Asked::Patience(patience, 0), memory: view.memory, plan: view.plan }
+    pub(super) fn new(patience: &'a dyn StopPoll, view: &View<'a>) -> Poll<'a> {
+        Poll { asked: Asked::StopPoll(patience, 0), memory: view.memory, plan: view.plan }
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) unsafe extern "C" fn poll(context: *mut Context) -> u32 {
     // SAFETY: compiled code passes its context, whose `user` names the Poll of the call that runs; nothing else uses either meanwhile.
     let asked = unsafe { &mut (*(*context).user.cast::<Poll<'_>>()).asked };
     let (patience, late_looks) = match asked {
-        Asked::Patience(patience, late_looks) => (*patience, late_looks),
+        Asked::StopPoll(patience, late_looks) => (*patience, late_looks),
         Asked::Suspend(suspender) => {
             let suspender = *suspender;
             // SAFETY: the context's code has called this, and nothing here is to be dropped.

@@ -24,7 +24,7 @@ use crate::cache::CacheConfig;
 use crate::variant::Variant;
 use crate::{Config, Error, Listings, Observe, ProgramError, Tier};
 
-pub use calls::Patience;
+pub use calls::StopPoll;
 pub use stepper::{Hint, Kept, Midway, Step, Stepper, StepperParts, Until};
 
 /// A kernel that is ready to run in both tiers. Threads and launches with the same settings share it.

@@ -3,9 +3,11 @@
 //!
 //! Each function checks the request, makes the host's mapping, and records the buffer and the rights of its pages.
 
-use super::{Buffer, Edit, Kind, rights_of};
+use super::Edit;
+use crate::memory::buffer::{Buffer, Kind};
+use crate::memory::pages::rights_of;
 use crate::memory::reservation::{Backing, Rights};
-use crate::memory::special::{HostPointer, Piece, Special};
+use crate::memory::special::{HostPointer, Special, SpecialRange};
 use crate::memory::{Access, PAGE_SPECIAL};
 use crate::{Error, MemoryError};
 
@@ -20,9 +22,9 @@ impl Edit<'_> {
         }
         let address = match address {
             Some(address) => address,
-            None => self.find_room(bytes)?,
+            None => self.find_free(bytes)?,
         };
-        let end = self.place_for(address, bytes)?;
+        let end = self.end_of_new(address, bytes)?;
         // The pages at both ends may already belong to a neighbour. Those in between are all new.
         let (first, last) = self.covering(address, end);
         for (other, buffer) in self.neighbours(address, first, last) {
@@ -68,9 +70,9 @@ impl Edit<'_> {
             None if self.memory.0.form.is_identity => {
                 return Err(MemoryError::NeedsAddress.into());
             }
-            None => self.find_room(bytes)?,
+            None => self.find_free(bytes)?,
         };
-        let end = self.place_for(address, bytes)?;
+        let end = self.end_of_new(address, bytes)?;
         if let Some((other, _)) = self.neighbours(address, address, end).next() {
             return Err(MemoryError::PartOfPage { address, other }.into());
         }
@@ -157,11 +159,11 @@ impl Edit<'_> {
         if end > (start + buffer.bytes).next_multiple_of(self.host_page()) {
             return Err(none().into());
         }
-        if let Some(piece) = self.space().special_at(of) {
+        if let Some(special) = self.space().special_at(of) {
             // An alias of an alias shows the same memory.
-            let source = piece.source.map_or(of, |source| source + (of - piece.start));
-            let what = match &piece.what {
-                Special::Host(_) => Special::Host(HostPointer(piece.pointer(of))),
+            let source = special.source.map_or(of, |source| source + (of - special.start));
+            let what = match &special.what {
+                Special::Host(_) => Special::Host(HostPointer(special.pointer(of))),
                 Special::Device(_) => {
                     return Err(MemoryError::AliasOfDevice { address: of }.into());
                 }
@@ -171,22 +173,22 @@ impl Edit<'_> {
         if buffer.kind == Kind::Special {
             return Err(MemoryError::AliasOfNothing { address: of }.into());
         }
-        let place = self.space().place(of).ok_or_else(none)?;
-        if place.bytes < bytes {
+        let host = self.space().host_range(of).ok_or_else(none)?;
+        if host.bytes < bytes {
             return Err(MemoryError::TwoPieces { address: of, bytes }.into());
         }
         // The system makes no second mapping of what is private, such as a private mapping of a file.
         if buffer.kind == Kind::Shared
             && !self.memory.0.form.is_identity
             && !self.state.coarse
-            && let Ok(address) = self.map_backing(address, bytes, access, &Backing::Host(place.pointer))
+            && let Ok(address) = self.map_backing(address, bytes, access, &Backing::Host(host.pointer))
         {
             return Ok(address);
         }
-        self.map_special(address, bytes, access, Special::Host(HostPointer(place.pointer)), Some(of))
+        self.map_special(address, bytes, access, Special::Host(HostPointer(host.pointer)), Some(of))
     }
 
-    /// Maps pages that the runtime is asked for. `source`: see [`Piece::source`].
+    /// Maps pages that the runtime is asked for. `source`: see [`SpecialRange::source`].
     pub fn map_special(
         &mut self,
         address: Option<u64>,
@@ -199,7 +201,7 @@ impl Edit<'_> {
         let start = self.whole_pages(address, bytes)?;
         let end = start + bytes;
         self.space().reserve(start, end)?;
-        self.space().add_special(Piece { start, bytes, access, what, source });
+        self.space().add_special(SpecialRange { start, bytes, access, what, source });
         self.set_pages(start, end, PAGE_SPECIAL);
         self.add(start, Buffer { bytes, access, kind: Kind::Special }, start, end);
         self.become_careful();

@@ -4,52 +4,24 @@ mod maps;
 mod rights;
 mod unmaps;
 
-use crate::memory::parked::Parked;
+use crate::memory::buffer::{Buffer, Kind};
+use crate::memory::free_pages::FreePages;
+use crate::memory::pages::rights_of;
 use crate::memory::reservation::{HUGE_BYTES, Rights};
-use crate::memory::room::Room;
+use crate::memory::retained::Retained;
 use crate::memory::space::Space;
-use crate::memory::{
-    Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, PAGE_SPECIAL, PAGE_WATCHED,
-    PAGE_WRITE, WINDOW_BYTES,
-};
+use crate::memory::{Access, FEW_BORDERS, FIRST_ADDRESS, MOST_BORDERS, Memory, PAGE_READ, WINDOW_BYTES};
 use crate::{Addresses, Error, MemoryError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{Ordering, fence};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) struct Buffer {
-    pub bytes: u64,
-    pub access: Access,
-    pub kind: Kind,
-}
-
-/// Whose memory a buffer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) enum Kind {
-    /// Pages of this space alone.
-    Own,
-    /// Pages that other mappings of the process show too.
-    Shared,
-    /// Special pages.
-    Special,
-    /// In a space whose addresses are the host's: pages of the embedder.
-    Registered,
-}
-
-impl Kind {
-    /// Whether the space has mapped its pages.
-    pub fn is_ours(self) -> bool {
-        matches!(self, Kind::Own | Kind::Shared)
-    }
-}
 
 /// What is mapped.
 #[derive(Debug)]
 pub(in crate::memory) struct State {
     pub buffers: BTreeMap<u64, Buffer>,
-    pub parked: Parked,
+    pub retained: Retained,
     /// Which host pages below 4 GiB are taken by buffers; each buffer has one more page after it.
-    pub room: Room,
+    pub free: FreePages,
     /// Number of places where a host page has other rights than the page before it.
     pub borders: usize,
     /// Whether there are too many of these, so that only the page table says what is mapped.
@@ -60,23 +32,23 @@ pub(in crate::memory) struct State {
     /// space. An access may still be on its way there, so nothing else of the process may come there.
     pub left: Vec<(u64, u64)>,
     /// There: what is free of the range that the space hands out; where each part begins, and its bytes.
-    pub own_room: BTreeMap<u64, u64>,
+    pub own_free: BTreeMap<u64, u64>,
 }
 
 impl State {
     /// Nothing is mapped.
     pub fn new(host_page: u64) -> State {
-        let mut room = Room::new((1 << 32) / host_page);
-        room.set(0, FIRST_ADDRESS.div_ceil(host_page), true);
+        let mut free = FreePages::new((1 << 32) / host_page);
+        free.set(0, FIRST_ADDRESS.div_ceil(host_page), true);
         State {
             buffers: BTreeMap::new(),
-            parked: Parked::default(),
-            room,
+            retained: Retained::default(),
+            free,
             borders: 0,
             coarse: false,
             merged: false,
             left: Vec::new(),
-            own_room: BTreeMap::new(),
+            own_free: BTreeMap::new(),
         }
     }
 }
@@ -85,12 +57,6 @@ impl State {
 pub(in crate::memory) struct Edit<'a> {
     pub memory: &'a Memory,
     pub state: &'a mut State,
-}
-
-/// The rights in a page's flags, whatever is being recorded about the page.
-pub(in crate::memory) fn rights_of(flags: u8) -> u8 {
-    let watched = if flags & PAGE_WATCHED != 0 { PAGE_WRITE } else { 0 };
-    flags & (PAGE_READ | PAGE_WRITE | PAGE_SPECIAL) | watched
 }
 
 impl Edit<'_> {
@@ -103,7 +69,7 @@ impl Edit<'_> {
     }
 
     /// Checks where a new buffer shall be; its end.
-    pub fn place_for(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+    pub fn end_of_new(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         let form = &self.memory.0.form;
         let (limit, addresses) = match form.limit {
             Some(limit) => (limit, Addresses::Below(limit)),
@@ -129,7 +95,7 @@ impl Edit<'_> {
     pub(super) fn add(&mut self, address: u64, buffer: Buffer, first: u64, last: u64) {
         self.state.buffers.insert(address, buffer);
         let page = self.host_page();
-        self.state.room.set(first / page, last / page + 1, true);
+        self.state.free.set(first / page, last / page + 1, true);
     }
 
     /// Whether numbers are multiples of the host's page size.
@@ -174,7 +140,7 @@ impl Edit<'_> {
             // The process may have too many mappings, or the system may allow fewer than usual.
             let has_many = self.state.borders > FEW_BORDERS;
             if !has_many || self.become_coarse().is_err() {
-                // Some of several pieces may have been mapped.
+                // Some of several reserved ranges may have been mapped.
                 let _ = self.close_pages(first, last);
                 return Err(error);
             }
@@ -195,15 +161,15 @@ impl Edit<'_> {
 
     /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.
     pub fn release(&mut self, first: u64, last: u64) {
-        let State { buffers, parked, .. } = &*self.state;
+        let State { buffers, retained, .. } = &*self.state;
         self.memory.0.space.release(first, last, |start, end| {
             let before = buffers.range(..=end).next_back();
-            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || parked.has_any(start, end)
+            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || retained.has_any(start, end)
         });
     }
 
     /// Marks a buffer's former pages as free, unless other buffers touch them or the pages before them.
-    pub fn leave_room(&mut self, first: u64, last: u64) {
+    pub fn mark_free(&mut self, first: u64, last: u64) {
         if first >> 32 != 0 {
             return;
         }
@@ -211,13 +177,13 @@ impl Edit<'_> {
         // No other buffer can touch those in between.
         let inside = ((first / page + 2).max(FIRST_ADDRESS.div_ceil(page)), (last / page).saturating_sub(1));
         if inside.0 < inside.1 {
-            self.state.room.set(inside.0, inside.1, false);
+            self.state.free.set(inside.0, inside.1, false);
         }
         let ends = [first, first + page, last.saturating_sub(page), last];
         for at in ends.into_iter().filter(|&at| at >= first && at <= last) {
             let touched = self.neighbours(u64::MAX, at.saturating_sub(page), at + page).next().is_some();
             let never = at < FIRST_ADDRESS;
-            self.state.room.set(at / page, at / page + 1, touched || never);
+            self.state.free.set(at / page, at / page + 1, touched || never);
         }
     }
 
@@ -324,26 +290,26 @@ impl Edit<'_> {
     }
 
     /// First fit, with one page without rights after each buffer.
-    pub fn find_room(&self, bytes: u64) -> Result<u64, Error> {
+    pub fn find_free(&self, bytes: u64) -> Result<u64, Error> {
         let need = bytes
             .checked_next_multiple_of(self.host_page())
             .and_then(|whole| whole.checked_add(self.host_page()))
             .unwrap_or(u64::MAX);
         // Large buffers start where a huge page may start, if there is room.
-        let huge = (bytes >= HUGE_BYTES as u64).then(|| self.room_for(need, HUGE_BYTES as u64)).flatten();
-        huge.or_else(|| self.room_for(need, self.host_page()))
+        let huge = (bytes >= HUGE_BYTES as u64).then(|| self.aligned_free(need, HUGE_BYTES as u64)).flatten();
+        huge.or_else(|| self.aligned_free(need, self.host_page()))
             .ok_or_else(|| MemoryError::NoRoom { bytes }.into())
     }
 
     /// The first free range of `need` bytes below 4 GiB that starts at a multiple of `align`, which is a multiple of
     /// the host's page size.
-    fn room_for(&self, need: u64, align: u64) -> Option<u64> {
+    fn aligned_free(&self, need: u64, align: u64) -> Option<u64> {
         let page = self.host_page();
-        let found = self.state.room.find(need / page, align / page)?;
+        let found = self.state.free.find(need / page, align / page)?;
         Some(found * page)
     }
 
-    /// Whether a buffer has pages of something else, or is at another place: such memory cannot become coarse.
+    /// Whether a buffer has pages of something else, or is at another host address: such memory cannot become coarse.
     pub fn has_others(&self) -> bool {
         self.state.buffers.values().any(|buffer| buffer.kind != Kind::Own)
             || self.memory.0.form.is_identity

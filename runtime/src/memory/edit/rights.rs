@@ -1,6 +1,7 @@
 //! What guests may do with mapped pages: rights, write watches, pagers.
 
-use super::{Buffer, Edit, Kind};
+use super::Edit;
+use crate::memory::buffer::{Buffer, Kind};
 use crate::memory::special::{OfPager, Pager, WriteWatch};
 use crate::memory::{Access, PAGE_READ, PAGE_WATCHED, PAGE_WRITE};
 use crate::{Error, MemoryError};

@@ -1,8 +1,9 @@
 //! The end of mappings: what is unmapped, and the aliases that showed it.
 
-use super::{Buffer, Edit, Kind};
+use super::Edit;
 use crate::memory::PAGE_SPECIAL;
 use crate::memory::anywhere;
+use crate::memory::buffer::{Buffer, Kind};
 use crate::memory::reservation::Rights;
 use crate::{Error, MemoryError};
 
@@ -22,7 +23,7 @@ impl Edit<'_> {
             // Before the pages go: accesses find nothing, and no store makes one of them writable.
             self.set_pages(from, to, 0);
             if let Err(error) = self.expect_faults().and_then(|()| self.close_pages(from, to)) {
-                // Some of several pieces may have been unmapped. The host must not access pages that may have no
+                // Some of several reserved ranges may have been unmapped. The host must not access pages that may have no
                 // rights.
                 let is_there = self.space().protect(from, to - from, buffer.access.rights()).is_ok();
                 self.set_pages(from, to, if is_there { buffer.access.flags() } else { 0 });
@@ -45,7 +46,7 @@ impl Edit<'_> {
         if from < to {
             self.space().watch(from, to, None);
         }
-        self.leave_room(first, last);
+        self.mark_free(first, last);
         self.release(first, last);
     }
 

@@ -5,7 +5,7 @@ use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::samples::thread_time;
 use crate::exec::setup::{Plan, UserWords};
 use crate::exec::strategy::Strategy;
-use crate::exec::tiers::Patience;
+use crate::exec::tiers::StopPoll;
 use crate::exec::{
     BlockFault, Kept, Outcome, Scheduler, Stepper, StepperParts, Stop, Tiers, Watch, most_blocks,
 };
@@ -27,7 +27,7 @@ struct Asked<'a> {
     stopped: Cell<bool>,
 }
 
-impl Patience for Asked<'_> {
+impl StopPoll for Asked<'_> {
     fn stop(&self) -> bool {
         let stops = self.cancel.is_some_and(CancelToken::is_cancelled) || self.stop.is_asked();
         if stops {

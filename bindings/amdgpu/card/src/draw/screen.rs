@@ -25,7 +25,7 @@ pub(super) fn add(
     let number = if state.exports.has_viewport { viewport | layer >> 16 } else { 0 };
     let layer = if state.exports.has_layer { layer & 0x7ff } else { 0 };
     let Some(viewport) = state.viewports.get((number & 15) as usize) else { return Ok(false) };
-    let place = Place { state, viewport, corners, layer };
+    let place = ScreenPrimitive { state, viewport, corners, layer };
     let positions = corners.map(|vertex| exports.position(0, vertex));
     let distances = place.distances(exports);
     let Some(clipped) = distances else { return Ok(false) };
@@ -69,14 +69,14 @@ pub(super) fn add(
 }
 
 /// A primitive on its way to the screen.
-struct Place<'a> {
+struct ScreenPrimitive<'a> {
     state: &'a State,
     viewport: &'a Viewport,
     corners: [u32; 3],
     layer: u32,
 }
 
-impl Place<'_> {
+impl ScreenPrimitive<'_> {
     /// Distances of the corners from the planes that clip. `None`: all are behind a plane that culls.
     fn distances(&self, exports: &Exports) -> Option<Vec<[f64; 3]>> {
         let own = self.state.exports;

@@ -8,7 +8,7 @@ use crate::fermi::abi::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use crate::fermi::lift::emit::Emit;
 
 /// Where the lanes access memory.
-pub(in crate::fermi::lift) struct Place {
+pub(in crate::fermi::lift) struct GenericAddress {
     /// The full address.
     pub(in crate::fermi::lift) address: Value,
     /// The offset in a window.
@@ -20,7 +20,7 @@ pub(in crate::fermi::lift) struct Place {
 }
 
 /// Tells the lanes apart.
-pub(in crate::fermi::lift) fn place(e: &mut Emit<'_>, address: Value, offset: i32) -> Place {
+pub(in crate::fermi::lift) fn place(e: &mut Emit<'_>, address: Value, offset: i32) -> GenericAddress {
     let wide = e.b.func.ty(address).scalar == Scalar::I64;
     let (address, low, in_reach) = if wide {
         let offset = e.b.i64(i64::from(offset) as u64);
@@ -46,7 +46,7 @@ pub(in crate::fermi::lift) fn place(e: &mut Emit<'_>, address: Value, offset: i3
     });
     let either = e.b.ior(shared, local);
     let global = e.b.inot(either);
-    Place { address, inside, shared, local, global }
+    GenericAddress { address, inside, shared, local, global }
 }
 
 /// `mask` under the guard.
@@ -57,7 +57,7 @@ pub(in crate::fermi::lift) fn guarded(e: &mut Emit<'_>, mask: Value) -> Value {
     }
 }
 
-impl Place {
+impl GenericAddress {
     /// Where lanes access: the space, their address in it, and which lanes.
     pub(in crate::fermi::lift) fn cases(&self) -> [(Space, Value, Value); 3] {
         [

@@ -16,7 +16,7 @@ use crate::code::Code;
 use crate::gcn::lift::options::Options;
 use crate::gcn::lift::slots::{EXEC, M0};
 use crate::gcn::{Inst, Op, Operand, Segment};
-use crate::reach::{After, Reach, Source};
+use crate::reachable::{After, Reachable, Source};
 
 /// A block.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ pub(in crate::gcn::lift) struct Graph {
 struct Explorer<'a> {
     source: Program<'a>,
     meter: &'a Meter,
-    reach: Reach<u32, Inst>,
+    reach: Reachable<u32, Inst>,
     /// Constants that could be addresses of code. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
     /// jumps when the worklist is empty, because a block that begins at one may cut the code that computes a jump's address, and then that
     /// address may no longer be known.
@@ -69,7 +69,7 @@ struct Explorer<'a> {
     told_given: bool,
     /// What is known at the start of each block.
     statics: BTreeMap<u32, Statics>,
-    /// The worklist: blocks to visit. Blocks that were cut shorter ([`Reach::take_shortened`]) are visited last, because a block may be
+    /// The worklist: blocks to visit. Blocks that were cut shorter ([`Reachable::take_shortened`]) are visited last, because a block may be
     /// cut many times.
     waiting: BTreeSet<u32>,
     /// The targets of computed jumps, by the jump's address; `None`: unknown.
@@ -175,7 +175,7 @@ impl Graph {
         let mut explorer = Explorer {
             source,
             meter,
-            reach: Reach::new(),
+            reach: Reachable::new(),
             pointers: BTreeSet::new(),
             untold: Vec::new(),
             told_given: false,

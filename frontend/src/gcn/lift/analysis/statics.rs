@@ -130,9 +130,9 @@ const MOST_PLACES: usize = 16;
 
 /// Pairs of scalar registers that hold one of a few addresses of code, in order, each with these addresses in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Places(Vec<(u8, Vec<u64>)>);
+struct CodePointers(Vec<(u8, Vec<u64>)>);
 
-impl Places {
+impl CodePointers {
     fn get(&self, pair: u8) -> Option<&[u64]> {
         let place = self.0.binary_search_by_key(&pair, |held| held.0).ok()?;
         Some(&self.0[place].1)
@@ -148,7 +148,7 @@ impl Places {
     }
 
     /// Keeps the pairs that both know of, with the addresses of either; whether less is known now.
-    fn meet(&mut self, other: &Places) -> bool {
+    fn meet(&mut self, other: &CodePointers) -> bool {
         let mut lost = false;
         self.0.retain_mut(|(pair, places)| {
             let before = places.len();
@@ -171,7 +171,7 @@ impl Places {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) struct Statics {
     registers: Registers,
-    places: Places,
+    places: CodePointers,
     scc: Option<bool>,
     mode: u32,
     /// Which bits of `mode` are known.
@@ -192,7 +192,7 @@ impl Statics {
         }
         Statics {
             registers,
-            places: Places::default(),
+            places: CodePointers::default(),
             scc: None,
             mode: options.mode,
             mode_known: u32::MAX,

@@ -129,7 +129,7 @@ fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
     }
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
+fn place(e: &mut Emit<'_>, inst: &Inst) -> FlatAddress {
     match inst.mem.segment {
         Segment::Scratch => in_scratch(e, inst),
         _ => anywhere(e, inst),
@@ -168,7 +168,7 @@ fn global(e: &mut Emit<'_>, inst: &Inst) -> (Value, i32) {
 }
 
 /// Where the lanes access memory.
-struct Place {
+struct FlatAddress {
     /// Global address of each lane, unless the lane is elsewhere.
     address: Option<Value>,
     /// Offset in scratch, and which lanes are there (`None`: all).
@@ -177,17 +177,17 @@ struct Place {
     lds: Option<(Value, Value)>,
 }
 
-fn in_scratch(e: &mut Emit<'_>, inst: &Inst) -> Place {
+fn in_scratch(e: &mut Emit<'_>, inst: &Inst) -> FlatAddress {
     let offset = match inst.mem.saddr.or(inst.mem.addr) {
         Some(arg) => e.read32(arg),
         None => e.b.i32(0),
     };
     let offset = if inst.mem.offset == 0 { offset } else { e.add_const(offset, inst.mem.offset as u32) };
     let base = scratch::base(e);
-    Place { address: None, scratch: Some((base, offset, None)), lds: None }
+    FlatAddress { address: None, scratch: Some((base, offset, None)), lds: None }
 }
 
-fn anywhere(e: &mut Emit<'_>, inst: &Inst) -> Place {
+fn anywhere(e: &mut Emit<'_>, inst: &Inst) -> FlatAddress {
     let (address, offset) = global(e, inst);
     let offset = e.b.i64(i64::from(offset) as u64);
     let address = e.b.iadd(address, offset);
@@ -202,10 +202,10 @@ fn anywhere(e: &mut Emit<'_>, inst: &Inst) -> Place {
     let lds = inside(e, shared).map(|lanes| (low, lanes));
     let private = inside(e, private);
     let scratch = private.map(|lanes| (scratch::base(e), low, Some(lanes)));
-    Place { address: Some(address), scratch, lds }
+    FlatAddress { address: Some(address), scratch, lds }
 }
 
-impl Place {
+impl FlatAddress {
     /// The global address of the part at `at`.
     fn global_at(&self, e: &mut Emit<'_>, at: u32) -> Value {
         let plain = self.address.map(|address| {

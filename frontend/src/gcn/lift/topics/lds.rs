@@ -80,23 +80,23 @@ fn address(e: &mut Emit<'_>, inst: &Inst) -> Value {
 }
 
 /// Where an access is, and whether it is allowed (`None`: it is).
-struct Place {
+struct LdsAddress {
     space: Space,
     address: Value,
     offset: i32,
     ok: Option<Value>,
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst, base: Value, offset: u32, bytes: u32) -> Place {
+fn place(e: &mut Emit<'_>, inst: &Inst, base: Value, offset: u32, bytes: u32) -> LdsAddress {
     if inst.mem.gds {
         let (address, ok) = gds::place(e, base, offset, bytes);
-        return Place { space: access::GLOBAL, address, offset: 0, ok: Some(ok) };
+        return LdsAddress { space: access::GLOBAL, address, offset: 0, ok: Some(ok) };
     }
     let ok = in_range(e, base, offset, bytes);
-    Place { space: Space::Shared, address: base, offset: offset as i32, ok }
+    LdsAddress { space: Space::Shared, address: base, offset: offset as i32, ok }
 }
 
-impl Place {
+impl LdsAddress {
     fn load(&self, e: &mut Emit<'_>, unit: Unit) -> Vec<Value> {
         access::load_parts(e, self.space, unit, self.address, self.offset, self.ok)
     }

@@ -72,13 +72,13 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
 }
 
 /// Where an access begins, all uniform.
-struct Place {
+struct ScalarAddress {
     address: Value,
     /// For a buffer: the access's offset from the buffer's start (i64), and the buffer's size in whole dwords.
     offset: Option<(Value, Value)>,
 }
 
-impl Place {
+impl ScalarAddress {
     /// Whether the dword at `at` behind the begin is in the buffer.
     fn holds(&self, e: &mut Emit<'_>, at: u32) -> Option<Value> {
         let (offset, size) = self.offset?;
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
+fn place(e: &mut Emit<'_>, inst: &Inst) -> ScalarAddress {
     let mut offset = e.b.i64(i64::from(inst.mem.offset) as u64);
     if let Some(soffset) = inst.mem.soffset {
         let mut value = e.read32(soffset);
@@ -106,12 +106,12 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
         offset = if inst.mem.offset == 0 { value } else { e.b.iadd(offset, value) };
     }
     let Some(base) = inst.mem.base else {
-        return Place { address: offset, offset: None };
+        return ScalarAddress { address: offset, offset: None };
     };
     if base.words != 4 {
         let base = e.read64(base);
         let address = e.b.iadd(base, offset);
-        return Place { address: drop_low(e, address), offset: None };
+        return ScalarAddress { address: drop_low(e, address), offset: None };
     }
     let words = e.src_words(base, 4);
     // A base has 48 bits and is extended by its sign, as all addresses are.
@@ -131,7 +131,7 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
         e.b.select(raw, records, bytes)
     };
     let (offset, size, base) = (drop_low(e, offset), drop_low(e, size), drop_low(e, base));
-    Place { address: e.b.iadd(base, offset), offset: Some((offset, size)) }
+    ScalarAddress { address: e.b.iadd(base, offset), offset: Some((offset, size)) }
 }
 
 /// An i64 without its low two bits.

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use warpjit_ir::{Meter, Stopped};
 
-use crate::reach::{After, Reach, Source};
+use crate::reachable::{After, Reachable, Source};
 use crate::vp1::lift::analysis::outside::{Outside, outside_of};
 use crate::vp1::lift::options::Options;
 use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
@@ -118,7 +118,7 @@ pub(in crate::vp1::lift) struct Step {
 
 /// The reachable code.
 pub(in crate::vp1::lift) struct Graph {
-    reach: Reach<Node, Step>,
+    reach: Reachable<Node, Step>,
     /// Where control may go by a noted address.
     returns: BTreeSet<u32>,
     /// What may be pending there.
@@ -322,7 +322,7 @@ impl Graph {
             returns,
             pendings: Vec::new(),
         };
-        let mut reach = Reach::new();
+        let mut reach = Reachable::new();
         entries.into_iter().for_each(|node| reach.lead(node));
         reach.follow(&mut program, meter)?;
         Ok(Graph { reach, returns: program.returns, pendings: program.pendings })

@@ -131,22 +131,22 @@ fn step(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) {
 
 /// An address in the data store with what says how banks are arranged.
 #[derive(Clone, Copy)]
-struct Place {
+struct DataAddress {
     /// 13 bits.
     address: Value,
     /// Two bits.
     stride: Value,
 }
 
-fn place(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) -> Place {
+fn place(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) -> DataAddress {
     let a = e.a(register);
     let base = e.and_const(a, 0x1fff);
     let address = if opcode & 0x18 == 0x18 { e.or_const(base, word >> 3 & 0x7ff) } else { base };
-    Place { address, stride: e.shr(a, 30) }
+    DataAddress { address, stride: e.shr(a, 30) }
 }
 
 /// The bank of an address.
-fn bank(e: &mut Emit<'_>, place: Place) -> Value {
+fn bank(e: &mut Emit<'_>, place: DataAddress) -> Value {
     // Strides 0 and 1 look at bit 5 and up, 2 at bit 6, 3 at bit 7; stride 0 at three bits only.
     let one = e.word(1);
     let count = e.b.umax(place.stride, one);
@@ -159,14 +159,14 @@ fn bank(e: &mut Emit<'_>, place: Place) -> Value {
 }
 
 /// Raw address of a row, and the bank of its first byte. The bytes go round: byte n is in bank first + n.
-fn row(e: &mut Emit<'_>, place: Place) -> (Value, Value) {
+fn row(e: &mut Emit<'_>, place: DataAddress) -> (Value, Value) {
     let row = e.and_const(place.address, 0x1ff0);
-    let bank = bank(e, Place { address: row, ..place });
+    let bank = bank(e, DataAddress { address: row, ..place });
     (row, bank)
 }
 
 /// Loads a row: all banks side by side, then turned so that its first byte is component 0.
-fn load_row(e: &mut Emit<'_>, place: Place) -> Value {
+fn load_row(e: &mut Emit<'_>, place: DataAddress) -> Value {
     let (row, bank) = row(e, place);
     let lane = e.lane();
     let at = e.b.iadd(row, lane);
@@ -177,7 +177,7 @@ fn load_row(e: &mut Emit<'_>, place: Place) -> Value {
 }
 
 /// Stores a row.
-fn store_row(e: &mut Emit<'_>, place: Place, value: Value) {
+fn store_row(e: &mut Emit<'_>, place: DataAddress, value: Value) {
     let (row, bank) = row(e, place);
     let lane = e.lane();
     let from = e.b.isub(lane, bank);
@@ -188,13 +188,13 @@ fn store_row(e: &mut Emit<'_>, place: Place, value: Value) {
 }
 
 /// Raw addresses of the 16 bytes of a column.
-fn vertical(e: &mut Emit<'_>, place: Place) -> Value {
+fn vertical(e: &mut Emit<'_>, place: DataAddress) -> Value {
     let lane = e.lane();
     let gone = e.word(0xf0);
     let gone = e.b.ishl(gone, place.stride);
     let gone = e.b.inot(gone);
     let address = e.b.iand(place.address, gone);
-    let bank = bank(e, Place { address, ..place });
+    let bank = bank(e, DataAddress { address, ..place });
     // Stride 0: two components a bank.
     let first = e.is_zero(place.stride);
     let pairs = e.shr(lane, 1);
@@ -209,9 +209,9 @@ fn vertical(e: &mut Emit<'_>, place: Place) -> Value {
 }
 
 /// Raw addresses of the four bytes of a word, lowest first.
-fn word_bytes(e: &mut Emit<'_>, place: Place) -> [Value; 4] {
+fn word_bytes(e: &mut Emit<'_>, place: DataAddress) -> [Value; 4] {
     let row = e.and_const(place.address, 0x1ff0);
-    let bank = bank(e, Place { address: row, ..place });
+    let bank = bank(e, DataAddress { address: row, ..place });
     let first = e.and_const(place.address, 12);
     let bank = e.b.iadd(bank, first);
     std::array::from_fn(|byte| {

@@ -89,8 +89,10 @@ pub(in crate::vp1::lift) fn unit(
         // Where execution goes on if it is resumed.
         let next = go(e, step.next, target, nodes);
         return match next {
-            Way::Block(next) => e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next }),
-            Way::Address(_) => {
+            JumpTarget::Block(next) => {
+                e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next })
+            }
+            JumpTarget::Address(_) => {
                 // Nothing follows in this bundle's own block, so any block will do.
                 let next = nodes[&node];
                 e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next });
@@ -106,15 +108,17 @@ pub(in crate::vp1::lift) fn unit(
                 let there = go(e, place, target, nodes);
                 let next = go(e, step.next, target, nodes);
                 match (there, next) {
-                    (Way::Block(there), Way::Block(next)) => {
+                    (JumpTarget::Block(there), JumpTarget::Block(next)) => {
                         Terminator::Branch { cond: taken, taken: there.into(), next: next.into() }
                     }
                     // Both go to the same address, in different spaces.
-                    (Way::Address(there), Way::Address(next)) => {
+                    (JumpTarget::Address(there), JumpTarget::Address(next)) => {
                         let address = e.b.select(taken, there, next);
                         Terminator::BranchIndirect { address }
                     }
-                    (Way::Block(block), _) | (_, Way::Block(block)) => Terminator::Jump(block.into()),
+                    (JumpTarget::Block(block), _) | (_, JumpTarget::Block(block)) => {
+                        Terminator::Jump(block.into())
+                    }
                 }
             }
         },
@@ -149,26 +153,26 @@ fn predicate(e: &mut Emit<'_>, step: &Step) -> Value {
 }
 
 /// How control gets to a place.
-enum Way {
+enum JumpTarget {
     Block(Block),
     Address(Value),
 }
 
-impl Way {
+impl JumpTarget {
     fn terminator(self) -> Terminator {
         match self {
-            Way::Block(block) => Terminator::Jump(block.into()),
-            Way::Address(address) => Terminator::BranchIndirect { address },
+            JumpTarget::Block(block) => Terminator::Jump(block.into()),
+            JumpTarget::Address(address) => Terminator::BranchIndirect { address },
         }
     }
 }
 
 /// The way to a place; `target` is the word address that a pending `ret` goes to.
-fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> Way {
+fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> JumpTarget {
     if let Some(pc) = place.pc
         && let Some(&block) = nodes.get(&Node { pc, pending: place.pending, resumed: false })
     {
-        return Way::Block(block);
+        return JumpTarget::Block(block);
     }
     // What is no word of a code must not meet another space.
     let target = target.unwrap_or_else(|| e.word(MAX_WORDS));
@@ -176,5 +180,5 @@ fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<N
     let target = e.b.umin(target, limit);
     let address = e.shift(target, 2);
     let space = Graph::return_space(place.pending);
-    Way::Address(e.add_const(address, space as i32))
+    JumpTarget::Address(e.add_const(address, space as i32))
 }

@@ -10,7 +10,7 @@ use crate::exec::jit::{KnownShapes, RegionFlow};
 use crate::exec::memory::View;
 use crate::exec::path_cache::PathCache;
 use crate::exec::repeats::Repeats;
-use crate::exec::tiers::calls::{Patience, Poll};
+use crate::exec::tiers::calls::{Poll, StopPoll};
 use crate::vm::Call;
 
 impl Stepper<'_> {
@@ -80,7 +80,7 @@ impl Stepper<'_> {
         place: usize,
         calls: &mut [Call],
         view: &mut View<'_>,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
         repeats: &mut Repeats,
     ) -> Option<ExitKind> {
         let mut poll = Poll::new(patience, view);

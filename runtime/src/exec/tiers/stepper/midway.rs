@@ -20,7 +20,7 @@ use warpjit_ir::interp::Warp;
 use super::{Rights, Step, Stepper};
 use crate::exec::jit::{Compiled, RegionFlow};
 use crate::exec::memory::View;
-use crate::exec::tiers::calls::{Asked, FUEL, Patience, Poll};
+use crate::exec::tiers::calls::{Asked, FUEL, Poll, StopPoll};
 use crate::memory::Permitted;
 use crate::vm::Fiber;
 
@@ -154,7 +154,7 @@ impl Stepper<'_> {
         warp: &mut Warp,
         mut begun: Box<Midway>,
         midway: &mut Option<Box<Midway>>,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
     ) -> Step {
         if patience.stop() {
             return Step::Stopped;

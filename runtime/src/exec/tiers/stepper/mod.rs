@@ -16,7 +16,7 @@ use warpjit_ir::interp::{self, Flow, Scratch, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Scalar};
 
-use super::calls::{FUEL, Patience, Poll, call_device, global_atomic, poll, translate};
+use super::calls::{FUEL, Poll, StopPoll, call_device, global_atomic, poll, translate};
 use super::{Counts, Tiers, Watch};
 use crate::exec::compiler_threads::Background;
 use crate::exec::jit::{Compiled, Ready, RegionFlow};
@@ -304,7 +304,7 @@ impl<'a> Stepper<'a> {
         midway: &mut Option<Box<Midway>>,
         view: &mut View<'_>,
         hint: &mut Hint,
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
         mut until: Option<Until<'_>>,
     ) -> Step {
         if let Some(begun) = midway.take() {

@@ -9,7 +9,7 @@ use super::Stepper;
 use crate::exec::jit::{Compiled, Make, RowFlow, SampleBlock};
 use crate::exec::memory::View;
 use crate::exec::setup::Plan;
-use crate::exec::tiers::calls::{FUEL, Patience, Poll};
+use crate::exec::tiers::calls::{FUEL, Poll, StopPoll};
 
 /// How [`Stepper::run_row`] has ended.
 pub struct RowRun {
@@ -78,7 +78,7 @@ impl Stepper<'_> {
         (row, linear_more): (Range<u32>, u32),
         view: &mut View<'_>,
         shared: &[u8],
-        patience: &dyn Patience,
+        patience: &dyn StopPoll,
     ) -> RowRun {
         let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);

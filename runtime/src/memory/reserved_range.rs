@@ -1,8 +1,8 @@
-//! A range of host memory for a range of guest addresses: the window, the upper window, or a slab.
+//! Guest addresses for which host addresses are reserved: the window, the upper window, or a slab.
 
-use super::PAGE_BYTES;
-use super::dirty::Tracked;
+use super::pages::PAGE_BYTES;
 use super::reservation::{PageTable, Reservation, Rights};
+use super::tracked::Tracked;
 use crate::Error;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Bytes of guest addresses that the smallest table of page rights stands for.
 pub(super) const LEAST_TABLE_BYTES: u64 = 1 << 32;
 
-/// Host memory for a range of guest addresses, with the rights of its pages.
+/// A range of guest addresses with its reservation on the host and the rights of its pages.
 #[derive(Debug)]
-pub(super) struct Region {
+pub(super) struct ReservedRange {
     /// The first guest address.
     pub start: u64,
     pub reservation: Reservation,
@@ -27,7 +27,7 @@ pub(super) struct Region {
     pub opened: Mutex<Option<(u64, u64)>>,
 }
 
-impl Drop for Region {
+impl Drop for ReservedRange {
     fn drop(&mut self) {
         if let Some(tracked) = self.tracked.get() {
             tracked.end();
@@ -35,15 +35,15 @@ impl Drop for Region {
     }
 }
 
-impl Region {
-    pub fn new(start: u64, reservation: Reservation) -> Result<Region, Error> {
+impl ReservedRange {
+    pub fn new(start: u64, reservation: Reservation) -> Result<ReservedRange, Error> {
         // A small window has a table for 32-bit addresses all the same, because checked code looks there. Two more for
         // checked accesses of compiled code that cross the end.
         let count = (reservation.bytes().max(LEAST_TABLE_BYTES) / PAGE_BYTES) as usize + 2;
         let pages = PageTable::new(count)?;
         let (tracked, opened) = (OnceLock::new(), Mutex::default());
         let recordable = 0..reservation.bytes();
-        Ok(Region { start, reservation, pages, tracked, recordable, opened })
+        Ok(ReservedRange { start, reservation, pages, tracked, recordable, opened })
     }
 
     /// What records stores to its pages from now on.
@@ -96,12 +96,12 @@ impl Region {
         Ok(())
     }
 
-    /// Guest addresses from `address` to the region's end.
+    /// Guest addresses from `address` to the end of the range.
     pub fn rest(&self, address: u64) -> u64 {
         self.reservation.bytes() - (address - self.start)
     }
 
-    /// The entry of a page; the region holds the address.
+    /// The entry of a page; the range holds the address.
     pub fn page(&self, address: u64) -> &AtomicU8 {
         &self.pages[((address - self.start) / PAGE_BYTES) as usize]
     }

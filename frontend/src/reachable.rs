@@ -1,8 +1,8 @@
 //! Finds the instructions that a program can reach and where its blocks begin: one explorer for all instruction sets.
 //!
 //! In: a [`Source`], which decodes the instruction at an address and says where it leads, and the addresses to begin at
-//! ([`Reach::lead`]). Out: a [`Reach`] of instructions and *leaders*, the addresses where blocks begin. An instruction set may find
-//! more leaders later, from what it learns of the code, and follow those ([`Reach::follow`]).
+//! ([`Reachable::lead`]). Out: a [`Reachable`] of instructions and *leaders*, the addresses where blocks begin. An instruction set may find
+//! more leaders later, from what it learns of the code, and follow those ([`Reachable::follow`]).
 //!
 //! An address (`At`) is whatever tells two points of execution from each other. For VP1 that is a bundle and what is pending there.
 
@@ -31,7 +31,7 @@ pub(crate) trait Source<At> {
 }
 
 /// The code that has been found to be reachable.
-pub(crate) struct Reach<At, I> {
+pub(crate) struct Reachable<At, I> {
     /// Instructions, each with the number of the run of code that it was decoded in.
     insts: BTreeMap<At, (I, usize)>,
     /// The leaders of each run. Runs may overlap where something leads into the middle of an instruction.
@@ -43,10 +43,10 @@ pub(crate) struct Reach<At, I> {
     shortened: BTreeSet<At>,
 }
 
-impl<At: Copy + Ord, I> Reach<At, I> {
+impl<At: Copy + Ord, I> Reachable<At, I> {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
-        Reach {
+        Reachable {
             insts: BTreeMap::new(),
             runs: Vec::new(),
             leaders: BTreeSet::new(),

@@ -8,36 +8,14 @@
 //! but the page table says that nothing is there, for the guest and the user. Before the next launch starts, pages that it does
 //! not reuse are unmapped, so that accesses to them fault in compiled code too.
 
-use super::edit::{Buffer, Edit, Kind};
+use super::Memory;
+use super::buffer::{Buffer, Kind};
+use super::edit::Edit;
+use super::pages::Access;
 use super::reservation::Rights;
-use super::{Access, Memory};
+use super::retained::{Lease, RetainedPages};
 use crate::{Error, LaunchError, MemoryError};
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// A segment that a launch maps.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    /// Name for messages.
-    pub name: &'static str,
-    /// Its address.
-    pub address: u64,
-    /// Its size.
-    pub bytes: u64,
-    /// What the guest may do with it.
-    pub access: Access,
-    /// Its initial contents; what follows is zero, or what the last launch left there.
-    pub contents: Vec<u8>,
-}
-
-impl Lease {
-    /// Whether two launches can use it at the same time.
-    fn can_be_shared(&self, other: &Lease) -> bool {
-        self.access == Access::ReadOnly
-            && (self.bytes, self.access) == (other.bytes, other.access)
-            && self.contents == other.contents
-    }
-}
 
 /// A launch's segments, as long as it runs.
 #[derive(Debug)]
@@ -52,49 +30,6 @@ enum Mapped {
 
 /// Most bytes that are retained.
 const MOST_BYTES: u64 = 4 << 20;
-
-/// Retained memory, by address.
-#[derive(Debug, Default)]
-pub(super) struct Parked {
-    by_address: BTreeMap<u64, Pages>,
-    bytes: u64,
-    /// Launches that run.
-    launches: u32,
-    /// Their segments, with the number of launches that use each.
-    leases: Vec<(Lease, u32)>,
-}
-
-#[derive(Debug)]
-struct Pages {
-    buffer: Buffer,
-    /// The initial contents. Guest code may have changed them if the memory is writable.
-    contents: Vec<u8>,
-}
-
-impl Parked {
-    fn take(&mut self, address: u64) -> Option<Pages> {
-        let pages = self.by_address.remove(&address)?;
-        self.bytes -= pages.buffer.bytes;
-        Some(pages)
-    }
-
-    /// Bytes that are retained.
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Whether anything is retained from `start` to `end` (inclusive).
-    pub(super) fn has_any(&self, start: u64, end: u64) -> bool {
-        let before = self.by_address.range(..=end).next_back();
-        before.is_some_and(|(&at, pages)| at + pages.buffer.bytes > start)
-    }
-
-    fn put(&mut self, address: u64, pages: Pages) {
-        self.bytes += pages.buffer.bytes;
-        self.by_address.insert(address, pages);
-    }
-}
 
 impl Memory {
     /// Maps the segments of a launch; waits while another launch uses their addresses for something else. `None`: `give_up`
@@ -137,9 +72,9 @@ impl Memory {
 
 impl Edit<'_> {
     fn lease(&mut self, wanted: Vec<Lease>) -> Result<Mapped, Error> {
-        let parked = &mut self.state.parked;
+        let retained = &mut self.state.retained;
         let differs = |segment: &Lease| {
-            let known = parked.leases.iter().find(|(known, _)| known.address == segment.address);
+            let known = retained.leases.iter().find(|(known, _)| known.address == segment.address);
             known.is_some_and(|(known, _)| !known.can_be_shared(segment))
         };
         if wanted.iter().any(differs) {
@@ -148,17 +83,17 @@ impl Edit<'_> {
         let addresses: Vec<u64> = wanted.iter().map(|segment| segment.address).collect();
         self.give_back_others(&addresses)?;
         let mut leased = Leased(Vec::new());
-        self.state.parked.launches += 1;
+        self.state.retained.launches += 1;
         for segment in wanted {
             let Lease { name, address, bytes, access, .. } = segment;
-            let leases = &mut self.state.parked.leases;
+            let leases = &mut self.state.retained.leases;
             if let Some((_, users)) = leases.iter_mut().find(|(known, _)| known.address == address) {
                 *users += 1;
-            } else if let Err(error) = self.map_parked(address, bytes, access, &segment.contents) {
+            } else if let Err(error) = self.map_retained(address, bytes, access, &segment.contents) {
                 self.end_lease(&leased);
                 return Err(LaunchError::Segment { segment: name, source: Box::new(error) }.into());
             } else {
-                self.state.parked.leases.push((segment, 1));
+                self.state.retained.leases.push((segment, 1));
             }
             leased.0.push(address);
         }
@@ -166,9 +101,9 @@ impl Edit<'_> {
     }
 
     fn end_lease(&mut self, leased: &Leased) {
-        self.state.parked.launches -= 1;
+        self.state.retained.launches -= 1;
         for &address in &leased.0 {
-            let leases = &mut self.state.parked.leases;
+            let leases = &mut self.state.retained.leases;
             let Some(at) = leases.iter().position(|(known, _)| known.address == address) else { continue };
             leases[at].1 -= 1;
             if leases[at].1 > 0 {
@@ -176,8 +111,8 @@ impl Edit<'_> {
             }
             let (segment, _) = leases.swap_remove(at);
             // Cannot fail: it has been mapped, and nobody else knows of it. (The embedder may have unmapped it.)
-            let _ = match self.state.parked.launches {
-                0 => self.park(address, segment.contents),
+            let _ = match self.state.retained.launches {
+                0 => self.retain(address, segment.contents),
                 // The others would find it where nothing is mapped.
                 _ => self.unmap(address),
             };
@@ -186,7 +121,7 @@ impl Edit<'_> {
 
     /// Maps memory that begins with `contents`, as `map` and `write` do, but reuses retained memory
     /// with the same contents. Then the bytes after `contents` are as the last launch left them.
-    pub(super) fn map_parked(
+    pub(super) fn map_retained(
         &mut self,
         address: u64,
         bytes: u64,
@@ -195,8 +130,8 @@ impl Edit<'_> {
     ) -> Result<(), Error> {
         let wanted = Buffer { bytes, access, kind: Kind::Own };
         let is_there =
-            self.state.parked.by_address.get(&address).is_some_and(|parked| parked.buffer == wanted);
-        let Some(parked) = is_there.then(|| self.state.parked.take(address)).flatten() else {
+            self.state.retained.by_address.get(&address).is_some_and(|pages| pages.buffer == wanted);
+        let Some(retained) = is_there.then(|| self.state.retained.take(address)).flatten() else {
             self.give_back_at(address)?;
             self.map(Some(address), bytes, access)?;
             return self.write_first(address, contents);
@@ -204,8 +139,8 @@ impl Edit<'_> {
         let (first, last) = self.covering(address, address + bytes);
         self.set_pages(first, last, access.flags());
         self.state.buffers.insert(address, wanted);
-        self.state.room.set(first / self.host_page(), last / self.host_page() + 1, true);
-        if access == Access::ReadOnly && parked.contents == contents {
+        self.state.free.set(first / self.host_page(), last / self.host_page() + 1, true);
+        if access == Access::ReadOnly && retained.contents == contents {
             return Ok(());
         }
         self.write_first(address, contents)
@@ -221,35 +156,36 @@ impl Edit<'_> {
         })
     }
 
-    /// Unmaps a buffer that was mapped with `contents`, and retains it for [`Edit::map_parked`] if it is small.
-    pub(super) fn park(&mut self, address: u64, contents: Vec<u8>) -> Result<(), Error> {
+    /// Unmaps a buffer that was mapped with `contents`, and retains it for [`Edit::map_retained`] if it is small.
+    pub(super) fn retain(&mut self, address: u64, contents: Vec<u8>) -> Result<(), Error> {
         let Some(&buffer) = self.state.buffers.get(&address) else { return self.unmap(address) };
         let (first, last) = self.covering(address, address + buffer.bytes);
         let is_identity = self.memory.0.form.is_identity;
         if is_identity
             || self.shared_page(address, first, last)
-            || self.state.parked.bytes + buffer.bytes > MOST_BYTES
+            || self.state.retained.bytes + buffer.bytes > MOST_BYTES
         {
             return self.unmap(address);
         }
         let aliases = self.close_aliases(first, last);
         self.end_aliases(aliases);
         self.set_pages(first, last, 0);
-        // Pages whose stores are recorded may be read-only on the host.
+        // RetainedPages whose stores are recorded may be read-only on the host.
         if self.space().tracks_writes()
             && self.protect_part(address, buffer, (first, last), buffer.access).is_err()
         {
             return self.unmap(address);
         }
         self.state.buffers.remove(&address);
-        self.leave_room(first, last);
-        self.state.parked.put(address, Pages { buffer, contents });
+        self.mark_free(first, last);
+        self.state.retained.put(address, RetainedPages { buffer, contents });
         Ok(())
     }
 
     /// Releases all retained memory that does not begin at one of the addresses in `wanted`.
     pub(super) fn give_back_others(&mut self, wanted: &[u64]) -> Result<(), Error> {
-        let others = self.state.parked.by_address.keys().copied().filter(|address| !wanted.contains(address));
+        let others =
+            self.state.retained.by_address.keys().copied().filter(|address| !wanted.contains(address));
         for address in others.collect::<Vec<u64>>() {
             self.give_back_at(address)?;
         }
@@ -258,18 +194,20 @@ impl Edit<'_> {
 
     /// Releases retained memory in the pages from `first` to `last`, before they get another use.
     pub(super) fn give_back_within(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        let touches = |(&at, pages): (&u64, &Pages)| {
+        let touches = |(&at, pages): (&u64, &RetainedPages)| {
             let (start, end) = self.covering(at, at + pages.buffer.bytes);
             (start < last && first < end).then_some(at)
         };
-        for address in self.state.parked.by_address.iter().filter_map(touches).collect::<Vec<u64>>() {
+        for address in self.state.retained.by_address.iter().filter_map(touches).collect::<Vec<u64>>() {
             self.give_back_at(address)?;
         }
         Ok(())
     }
 
     fn give_back_at(&mut self, address: u64) -> Result<(), Error> {
-        let Some(&Pages { buffer, .. }) = self.state.parked.by_address.get(&address) else { return Ok(()) };
+        let Some(&RetainedPages { buffer, .. }) = self.state.retained.by_address.get(&address) else {
+            return Ok(());
+        };
         let (first, last) = self.covering(address, address + buffer.bytes);
         if self.state.coarse {
             self.space().forget(first, last - first)?;
@@ -277,15 +215,15 @@ impl Edit<'_> {
             // This releases all retained memory.
             return self.become_coarse();
         }
-        self.state.parked.take(address);
+        self.state.retained.take(address);
         self.release(first, last);
         Ok(())
     }
 
     /// The retained page ranges with their rights.
-    pub(super) fn parked_pages(&self) -> impl Iterator<Item = ((u64, u64), Access)> + '_ {
-        let parked = self.state.parked.by_address.iter();
-        parked.map(|(&at, Pages { buffer, .. })| (self.covering(at, at + buffer.bytes), buffer.access))
+    pub(super) fn retained_pages(&self) -> impl Iterator<Item = ((u64, u64), Access)> + '_ {
+        let pages = self.state.retained.by_address.iter();
+        pages.map(|(&at, RetainedPages { buffer, .. })| (self.covering(at, at + buffer.bytes), buffer.access))
     }
 }
 
@@ -303,15 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn parked_memory_is_not_mapped_and_comes_back() {
+    fn retained_memory_is_not_mapped_and_comes_back() {
         let memory = Memory::new().unwrap();
         for access in [Access::ReadOnly, Access::ReadWrite] {
             for contents in [[1, 2], [1, 2], [3, 4]] {
-                memory.edit(|edit| edit.map_parked(AT, 5000, access, &contents)).unwrap();
+                memory.edit(|edit| edit.map_retained(AT, 5000, access, &contents)).unwrap();
                 assert_eq!(host_reads(&memory, AT, 2).unwrap(), contents);
                 assert!(memory.map(Some(AT + 4096), 1, access).is_err(), "taken");
                 assert_eq!(memory.store(AT, 1, 9).is_ok(), access == Access::ReadWrite);
-                memory.edit(|edit| edit.park(AT, contents.to_vec())).unwrap();
+                memory.edit(|edit| edit.retain(AT, contents.to_vec())).unwrap();
                 assert_eq!(memory.buffers().count(), 0);
                 assert!(host_reads(&memory, AT, 1).is_none() && memory.load(AT + 4096, 1).is_err());
             }
@@ -319,49 +257,49 @@ mod tests {
     }
 
     #[test]
-    fn others_get_zeroed_pages_where_something_was_parked() {
+    fn others_get_zeroed_pages_where_something_was_retained() {
         let memory = Memory::new().unwrap();
         for at in [AT, AT + 4096] {
-            memory.edit(|edit| edit.map_parked(AT, 8192, Access::ReadWrite, &[7; 8192])).unwrap();
-            memory.edit(|edit| edit.park(AT, vec![7; 8192])).unwrap();
+            memory.edit(|edit| edit.map_retained(AT, 8192, Access::ReadWrite, &[7; 8192])).unwrap();
+            memory.edit(|edit| edit.retain(AT, vec![7; 8192])).unwrap();
             memory.map(Some(at), 1, Access::ReadWrite).unwrap();
             assert_eq!(host_reads(&memory, at, 1).unwrap(), [0]);
-            assert!(memory.parked_bytes() == 0);
+            assert!(memory.retained_bytes() == 0);
             memory.unmap(at).unwrap();
         }
         // Of another size, with other rights.
         for (bytes, access) in
             [(8192, Access::ReadWrite), (4096, Access::ReadWrite), (4096, Access::ReadOnly)]
         {
-            memory.edit(|edit| edit.map_parked(AT, bytes, access, &[7; 16])).unwrap();
+            memory.edit(|edit| edit.map_retained(AT, bytes, access, &[7; 16])).unwrap();
             assert_eq!(host_reads(&memory, AT, 17).unwrap()[15..], [7, 0]);
             assert_eq!(host_reads(&memory, AT + 4096, 1).is_some(), bytes > 4096);
-            memory.edit(|edit| edit.park(AT, vec![7; 16])).unwrap();
+            memory.edit(|edit| edit.retain(AT, vec![7; 16])).unwrap();
         }
         memory.edit(|edit| edit.give_back_others(&[AT])).unwrap();
-        assert_eq!(memory.parked_bytes(), 4096);
+        assert_eq!(memory.retained_bytes(), 4096);
         memory.edit(|edit| edit.give_back_others(&[])).unwrap();
-        assert_eq!(memory.parked_bytes(), 0);
+        assert_eq!(memory.retained_bytes(), 0);
     }
 
     #[test]
-    fn what_is_parked_outside_the_window_stays_there() {
+    fn what_is_retained_outside_the_window_stays_there() {
         // Both at an upper window and in a slab.
         for at in [0x9_7000_0000, 0xffff_8000_7000_0000] {
             let memory = Memory::with_window(Reservation::near(1 << 32).unwrap(), Form::default()).unwrap();
             for _ in 0..2 {
-                memory.edit(|edit| edit.map_parked(at, 5000, Access::ReadOnly, &[1, 2])).unwrap();
+                memory.edit(|edit| edit.map_retained(at, 5000, Access::ReadOnly, &[1, 2])).unwrap();
                 memory.map(Some(at + 0x10_0000), 16, Access::ReadWrite).unwrap();
-                memory.edit(|edit| edit.park(at, vec![1, 2])).unwrap();
+                memory.edit(|edit| edit.retain(at, vec![1, 2])).unwrap();
                 memory.unmap(at + 0x10_0000).unwrap();
-                memory.edit(|edit| edit.map_parked(at, 5000, Access::ReadOnly, &[1, 2])).unwrap();
+                memory.edit(|edit| edit.map_retained(at, 5000, Access::ReadOnly, &[1, 2])).unwrap();
                 assert_eq!(host_reads(&memory, at, 3).unwrap(), [1, 2, 0]);
-                memory.edit(|edit| edit.park(at, vec![1, 2])).unwrap();
+                memory.edit(|edit| edit.retain(at, vec![1, 2])).unwrap();
                 assert!(memory.0.space.exceeds_window());
                 // Given back for another one, and with nothing instead.
-                memory.edit(|edit| edit.map_parked(at, 6000, Access::ReadWrite, &[3])).unwrap();
+                memory.edit(|edit| edit.map_retained(at, 6000, Access::ReadWrite, &[3])).unwrap();
                 assert_eq!(host_reads(&memory, at, 3).unwrap(), [3, 0, 0]);
-                memory.edit(|edit| edit.park(at, vec![3])).unwrap();
+                memory.edit(|edit| edit.retain(at, vec![3])).unwrap();
                 memory.edit(|edit| edit.give_back_others(&[])).unwrap();
                 assert!(!memory.0.space.exceeds_window());
             }
@@ -371,13 +309,13 @@ mod tests {
     #[test]
     fn what_is_large_or_shares_a_page_is_unmapped() {
         let memory = Memory::new().unwrap();
-        memory.edit(|edit| edit.map_parked(AT, MOST_BYTES + 1, Access::ReadWrite, &[])).unwrap();
-        memory.edit(|edit| edit.park(AT, Vec::new())).unwrap();
-        memory.edit(|edit| edit.map_parked(AT, 16, Access::ReadWrite, &[1])).unwrap();
+        memory.edit(|edit| edit.map_retained(AT, MOST_BYTES + 1, Access::ReadWrite, &[])).unwrap();
+        memory.edit(|edit| edit.retain(AT, Vec::new())).unwrap();
+        memory.edit(|edit| edit.map_retained(AT, 16, Access::ReadWrite, &[1])).unwrap();
         memory.map(Some(AT + 16), 16, Access::ReadWrite).unwrap();
-        memory.edit(|edit| edit.park(AT, vec![1])).unwrap();
-        assert!(memory.parked_bytes() == 0);
+        memory.edit(|edit| edit.retain(AT, vec![1])).unwrap();
+        assert!(memory.retained_bytes() == 0);
         assert_eq!(memory.buffers().count(), 1);
-        assert!(memory.edit(|edit| edit.park(AT, Vec::new())).is_err(), "nothing begins there");
+        assert!(memory.edit(|edit| edit.retain(AT, Vec::new())).is_err(), "nothing begins there");
     }
 }

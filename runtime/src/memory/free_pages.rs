@@ -1,14 +1,14 @@
 //! Finds addresses for buffers whose address the runtime chooses: the lowest free range that is long enough.
 //!
 //! A search through the list of buffers would take time in proportion to their number. Instead, one bit for each page of the
-//! 32-bit space says whether the page is taken. For each chunk of pages three numbers are kept: free pages at its start, at its
-//! end, and in its longest free run. So a search looks at a bounded number of chunks.
+//! 32-bit space says whether the page is taken. For each span of pages three numbers are kept: free pages at its start, at its
+//! end, and in its longest free run. So a search looks at a bounded number of spans.
 
-/// Pages of a chunk.
-const CHUNK: u64 = 1024;
-const WORDS: usize = (CHUNK / 64) as usize;
+/// Pages of a span, for which the numbers are kept.
+const SPAN: u64 = 1024;
+const WORDS: usize = (SPAN / 64) as usize;
 
-/// Free pages of a chunk: at its start, at its end, and in its longest run.
+/// Free pages of a span: at its start, at its end, and in its longest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Free {
     first: u16,
@@ -18,17 +18,17 @@ struct Free {
 
 /// Which pages are taken.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct FreePages {
     /// A bit for each page, set where it is taken.
     taken: Vec<u64>,
-    chunks: Vec<Free>,
+    spans: Vec<Free>,
 }
 
-impl Room {
-    /// `pages` free pages, a multiple of [`CHUNK`].
-    pub(super) fn new(pages: u64) -> Room {
-        let all = Free { first: CHUNK as u16, last: CHUNK as u16, most: CHUNK as u16 };
-        Room { taken: vec![0; (pages / 64) as usize], chunks: vec![all; (pages / CHUNK) as usize] }
+impl FreePages {
+    /// `pages` free pages, a multiple of [`SPAN`].
+    pub(super) fn new(pages: u64) -> FreePages {
+        let all = Free { first: SPAN as u16, last: SPAN as u16, most: SPAN as u16 };
+        FreePages { taken: vec![0; (pages / 64) as usize], spans: vec![all; (pages / SPAN) as usize] }
     }
 
     fn pages(&self) -> u64 {
@@ -47,8 +47,8 @@ impl Room {
             page = next;
         }
         if first < end {
-            for chunk in first / CHUNK..=(end - 1) / CHUNK {
-                self.chunks[chunk as usize] = self.free_of(chunk);
+            for span in first / SPAN..=(end - 1) / SPAN {
+                self.spans[span as usize] = self.free_of(span);
             }
         }
     }
@@ -59,10 +59,10 @@ impl Room {
         self.taken[(page / 64) as usize] >> (page % 64) & 1 != 0
     }
 
-    /// The runs of free pages in a chunk, as first page and end.
-    fn runs(&self, chunk: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let end = (chunk + 1) * CHUNK;
-        let mut page = chunk * CHUNK;
+    /// The runs of free pages in a span, as first page and end.
+    fn runs(&self, span: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let end = (span + 1) * SPAN;
+        let mut page = span * SPAN;
         std::iter::from_fn(move || {
             page = self.next(page, end, false);
             let first = page;
@@ -84,11 +84,11 @@ impl Room {
         end
     }
 
-    fn free_of(&self, chunk: u64) -> Free {
-        debug_assert_eq!(WORDS as u64 * 64, CHUNK);
-        let (start, end) = (chunk * CHUNK, (chunk + 1) * CHUNK);
+    fn free_of(&self, span: u64) -> Free {
+        debug_assert_eq!(WORDS as u64 * 64, SPAN);
+        let (start, end) = (span * SPAN, (span + 1) * SPAN);
         let mut free = Free { first: 0, last: 0, most: 0 };
-        for (from, to) in self.runs(chunk) {
+        for (from, to) in self.runs(span) {
             let count = (to - from) as u16;
             free.most = free.most.max(count);
             if from == start {
@@ -107,11 +107,11 @@ impl Room {
             let first = first.next_multiple_of(align);
             (first + count <= end).then_some(first)
         };
-        // Start of a free run that continues in the next chunk.
+        // Start of a free run that continues in the next span.
         let mut open = 0;
-        for (chunk, free) in (0..).zip(&self.chunks) {
-            let (start, end) = (chunk * CHUNK, (chunk + 1) * CHUNK);
-            if u64::from(free.most) == CHUNK {
+        for (span, free) in (0..).zip(&self.spans) {
+            let (start, end) = (span * SPAN, (span + 1) * SPAN);
+            if u64::from(free.most) == SPAN {
                 if let Some(found) = fits(open, end) {
                     return Some(found);
                 }
@@ -121,7 +121,7 @@ impl Room {
                 return Some(found);
             }
             if u64::from(free.most) >= count
-                && let Some(found) = self.runs(chunk).find_map(|(from, to)| fits(from, to))
+                && let Some(found) = self.runs(span).find_map(|(from, to)| fits(from, to))
             {
                 return Some(found);
             }
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
 
     /// Page by page.
-    fn find_plainly(room: &Room, count: u64, align: u64) -> Option<u64> {
-        (0..room.pages()).step_by(align as usize).find(|&first| {
-            first + count <= room.pages() && (first..first + count).all(|page| !room.is_taken(page))
+    fn find_plainly(free: &FreePages, count: u64, align: u64) -> Option<u64> {
+        (0..free.pages()).step_by(align as usize).find(|&first| {
+            first + count <= free.pages() && (first..first + count).all(|page| !free.is_taken(page))
         })
     }
 
@@ -150,15 +150,15 @@ mod tests {
             (seed >> 33) % limit
         };
         for _ in 0..20 {
-            let mut room = Room::new(4 * CHUNK);
-            assert_eq!(room.find(4 * CHUNK, 1), Some(0));
-            assert_eq!(room.find(4 * CHUNK + 1, 1), None);
+            let mut free = FreePages::new(4 * SPAN);
+            assert_eq!(free.find(4 * SPAN, 1), Some(0));
+            assert_eq!(free.find(4 * SPAN + 1, 1), None);
             for round in 0..200 {
                 let most = if round % 5 == 0 { 2000 } else { 40 };
-                let (first, count) = (random(room.pages()), 1 + random(most));
-                room.set(first, first + count, random(3) != 0);
+                let (first, count) = (random(free.pages()), 1 + random(most));
+                free.set(first, first + count, random(3) != 0);
                 let (count, align) = (1 + random(most), 1 << random(6));
-                assert_eq!(room.find(count, align), find_plainly(&room, count, align), "{count} {align}");
+                assert_eq!(free.find(count, align), find_plainly(&free, count, align), "{count} {align}");
             }
         }
     }
