@@ -18,11 +18,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
-use warpjit_ir::{Block, Function, Inst, InstData, Opcode};
+use warpjit_ir::{Block, Function, Inst, InstData, Opcode, Value};
 
 use crate::context::{Context, FAULT_OF_PAGE};
 use crate::error::Error;
-use crate::operands::MemoryOperands;
+use crate::operands::{MemoryOperands, is_load};
 
 /// Sites of one span and kind, loads or stores, in a table.
 const SITES: u32 = 16;
@@ -238,6 +238,45 @@ pub(crate) fn access_behind<'a>(
     let (first, access) = (*all.first()?, f.inst(*insts.get(at + all.len())?));
     let op = if first.op == Opcode::PermitStore { Opcode::Store } else { Opcode::Load };
     (access.op == op && access.args == first.args && access.imm == first.imm).then_some(access)
+}
+
+/// Permits that stand together: what is asked before the first of their accesses. `R` is a register of a code generator.
+pub(crate) struct Asked<'a, R> {
+    /// Never none.
+    pub all: Vec<&'a InstData>,
+    pub address: Value,
+    pub guard: Option<Value>,
+    /// The lanes that take part.
+    pub bits: R,
+    /// Where the accesses begin and end, from the address on.
+    pub reach: (i64, i64),
+    /// The access that asks by itself; it has not been written yet.
+    pub access: Option<&'a InstData>,
+}
+
+impl<R> Asked<'_, R> {
+    /// Whether it is this access that asks.
+    pub fn is_of(&self, data: &InstData) -> bool {
+        self.access.is_some_and(|access| std::ptr::eq(access, data))
+    }
+
+    /// Whether stores are asked for; see [`site`].
+    pub fn stores(&self) -> bool {
+        !self.all.iter().all(|data| is_load(data.op))
+    }
+
+    /// The window of one lane's accesses, the next of the function's.
+    pub fn next_site(&self, next: &mut u32) -> Result<u32, Error> {
+        let site = next_site(next, (self.reach.1 - self.reach.0) as u64, self.stores());
+        site.ok_or_else(|| Error::Malformed("permits that are far from each other".into()))
+    }
+
+    /// The same for all that lies between some lanes' accesses, and where that begins, from an address on. Lanes' addresses are so far from
+    /// it as `lowest` and `highest` say. `None`: no window is for so many bytes.
+    pub fn next_site_of(&self, next: &mut u32, (lowest, highest): (i64, i64)) -> Option<(u32, i64)> {
+        let (low, high) = (self.reach.0 + lowest, self.reach.1 + highest);
+        Some((next_site(next, (high - low) as u64, self.stores())?, low))
+    }
 }
 
 /// Where the accesses of such permits begin and end, from their address on.

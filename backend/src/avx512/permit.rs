@@ -26,33 +26,8 @@ use crate::translate::describe;
 /// Not less.
 const NOT_LESS: u8 = 5;
 
-/// Permits that stand together: what is asked before the first of their accesses.
-pub(super) struct Asked<'a> {
-    all: Vec<&'a InstData>,
-    address: Value,
-    guard: Option<Value>,
-    /// The lanes that take part.
-    bits: R,
-    /// Where the accesses begin and end, from the address on.
-    reach: (i64, i64),
-    /// The access that asks; it has not been written yet.
-    access: Option<&'a InstData>,
-}
-
-impl Asked<'_> {
-    /// Whether it is this access that asks.
-    pub fn is_of(&self, data: &InstData) -> bool {
-        self.access.is_some_and(|access| std::ptr::eq(access, data))
-    }
-
-    fn stores(&self) -> bool {
-        self.all.first().is_none_or(|data| !is_load(data.op))
-    }
-
-    fn bytes(&self) -> u64 {
-        (self.reach.1 - self.reach.0) as u64
-    }
-}
+/// What is asked before an access.
+pub(super) type Asked<'a> = permits::Asked<'a, R>;
 
 /// What is asked on the slow way of an access.
 pub(super) struct Slow<'a> {
@@ -60,6 +35,11 @@ pub(super) struct Slow<'a> {
     /// Where the quick way goes with lanes that are not inside its window, and the window's number.
     outside: HostBlock,
     site: u32,
+}
+
+/// How far before and behind the first lane others are: sixteen lanes `step` bytes from each other, the last sixteen `far` from the first.
+fn lanes_reach(step: i64, far: i64) -> (i64, i64) {
+    ((15 * step).min(0) + far.min(0), (15 * step).max(0) + far.max(0))
 }
 
 impl<'a> Lower<'a> {
@@ -105,9 +85,9 @@ impl<'a> Lower<'a> {
         firsts: &[R],
         (more, step, far): (i64, i64, i64),
     ) -> Result<Option<Slow<'a>>, Error> {
-        let low = asked.reach.0 - more + (15 * step).min(0) + far.min(0);
-        let high = asked.reach.1 - more + (15 * step).max(0) + far.max(0);
-        let Some(site) = self.site_for((high - low) as u64, asked.stores()) else {
+        let (lowest, highest) = lanes_reach(step, far);
+        let span = (lowest - more, highest - more);
+        let Some((site, low)) = asked.next_site_of(&mut self.next_site, span) else {
             self.aside(|l| l.ask(&asked))?;
             return Ok(None);
         };
@@ -151,22 +131,11 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// The number of the window for so many bytes, of a load or a store.
-    fn site_for(&mut self, bytes: u64, stores: bool) -> Option<u32> {
-        permits::next_site(&mut self.next_site, bytes, stores)
-    }
-
-    /// The number of the window of one lane's accesses.
-    fn site_of(&mut self, asked: &Asked<'a>) -> Result<u32, Error> {
-        let site = self.site_for(asked.bytes(), asked.stores());
-        site.ok_or_else(|| Error::Malformed("permits that are far from each other".into()))
-    }
-
     /// Goes to `cold` where a lane is not inside the window, of which it gives the number.
     fn unless_inside(&mut self, asked: &Asked<'a>, cold: HostBlock) -> Result<u32, Error> {
-        let &Asked { address, reach: (from, to), .. } = asked;
+        let &Asked { address, reach: (from, _), .. } = asked;
         if self.forms.of(address) == Form::Uniform {
-            let site = self.site_of(asked)?;
+            let site = asked.next_site(&mut self.next_site)?;
             let firsts = self.each_group(self.spans(address), |l| l.general(address))?;
             firsts.iter().for_each(|&first| self.unless_one_inside(first, from, site, cold));
             return Ok(site);
@@ -178,9 +147,7 @@ impl<'a> Lower<'a> {
             let (root, more) = if more.abs() < MOST_OFFSET { (root, more) } else { (address, 0) };
             let start = self.start_of(root, warpjit_ir::Space::Global(0))?;
             let (bad, firsts, far) = start.parts(self.groups);
-            let low = from + (15 * step).min(0) + far.min(0);
-            let high = to + (15 * step).max(0) + far.max(0);
-            if let Some(site) = self.site_for((high - low) as u64, asked.stores()) {
+            if let Some((site, low)) = asked.next_site_of(&mut self.next_site, lanes_reach(step, far)) {
                 if let Some(bad) = bad {
                     let good = self.a.block();
                     self.a.test(true, bad, bad);
@@ -196,7 +163,7 @@ impl<'a> Lower<'a> {
 
     /// The same, where nothing is known of how lanes lie.
     fn unless_lanes_inside(&mut self, asked: &Asked<'a>, cold: HostBlock) -> Result<u32, Error> {
-        let site = self.site_of(asked)?;
+        let site = asked.next_site(&mut self.next_site)?;
         let parts = self.address_parts_of(asked.address)?;
         let masks = self.guard(asked.guard)?;
         let masks = self.widen(&masks);
@@ -272,8 +239,8 @@ impl<'a> Lower<'a> {
 
     /// The lanes of an atomic that are not inside its window, by eights, of `masks`.
     pub fn atomics_outside(&mut self, addresses: &[R], masks: &[R], bytes: u8) -> Result<Vec<R>, Error> {
-        let site =
-            self.site_for(bytes.into(), true).ok_or_else(|| Error::Malformed("a large atomic".into()))?;
+        let site = permits::next_site(&mut self.next_site, bytes.into(), true);
+        let site = site.ok_or_else(|| Error::Malformed("a large atomic".into()))?;
         self.own_site = site;
         Ok(self.lanes_outside(site, 0, addresses, masks))
     }

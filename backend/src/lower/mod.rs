@@ -141,8 +141,6 @@ struct Known {
     bases: Vec<(Space, V)>,
     /// Where uniform slots are written.
     uniform_base: Option<V>,
-    /// Where the lanes of affine addresses start: the first lane's address, and what says that a word in it wraps.
-    spans: Vec<(Value, V, Option<V>)>,
 }
 
 pub(crate) struct Lower<'a, 'b> {

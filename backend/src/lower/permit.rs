@@ -13,32 +13,8 @@ use crate::operands::{MemoryOperands, is_load};
 use crate::permits::{self, FROM, LIMIT, MORE, MOST_STEP, PAST, PERMIT};
 use crate::translate::describe;
 
-/// Permits that stand together: what is asked before the first of their accesses.
-pub(super) struct Asked<'a> {
-    all: Vec<&'a InstData>,
-    address: Value,
-    /// The lanes that take part.
-    bits: V,
-    /// Where the accesses begin and end, from the address on.
-    reach: (i64, i64),
-    /// The access that asks; it has not been written yet.
-    access: Option<&'a InstData>,
-}
-
-impl Asked<'_> {
-    /// Whether it is this access that asks.
-    pub(super) fn is_of(&self, data: &InstData) -> bool {
-        self.access.is_some_and(|access| std::ptr::eq(access, data))
-    }
-
-    fn stores(&self) -> bool {
-        self.all.first().is_none_or(|data| !is_load(data.op))
-    }
-
-    fn bytes(&self) -> u64 {
-        (self.reach.1 - self.reach.0) as u64
-    }
-}
+/// What is asked before an access.
+pub(super) type Asked<'a> = permits::Asked<'a, V>;
 
 /// What is asked on the slow way of an access.
 pub(super) struct Slow<'a> {
@@ -61,7 +37,7 @@ impl<'a> Lower<'a, '_> {
         let bits = self.guard_bits(guard)?;
         let reach = permits::reach(&all)?;
         let access = permits::access_behind(self.f, self.blocks.current, inst, &all);
-        let asked = Asked { all, address, bits, reach, access };
+        let asked = Asked { all, address, guard, bits, reach, access };
         if access.is_some() {
             self.asked = Some(asked);
             return Ok(());
@@ -90,8 +66,8 @@ impl<'a> Lower<'a, '_> {
         (more, step): (i64, i64),
     ) -> Result<Option<Slow<'a>>, Error> {
         let far = step * (self.lanes() as i64 - 1);
-        let (low, high) = (asked.reach.0 - more + far.min(0), asked.reach.1 - more + far.max(0));
-        let Some(site) = self.site_for((high - low) as u64, asked.stores()) else {
+        let span = (far.min(0) - more, far.max(0) - more);
+        let Some((site, low)) = asked.next_site_of(&mut self.next_site, span) else {
             let aside = std::mem::replace(&mut self.aside, true);
             self.ask(&asked)?;
             self.aside = aside;
@@ -147,22 +123,11 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
-    /// The number of the window for so many bytes, of a load or a store.
-    pub(super) fn site_for(&mut self, bytes: u64, stores: bool) -> Option<u32> {
-        permits::next_site(&mut self.next_site, bytes, stores)
-    }
-
-    /// The number of the window of one lane's accesses.
-    fn site_of(&mut self, asked: &Asked<'a>) -> Result<u32, Error> {
-        let site = self.site_for(asked.bytes(), asked.stores());
-        site.ok_or_else(|| Error::Malformed("permits that are far from each other".into()))
-    }
-
     /// Goes to `cold` where a lane is not inside the window, of which it gives the number.
     fn unless_inside(&mut self, asked: &Asked<'a>, cold: HostBlock) -> Result<u32, Error> {
-        let &Asked { address, reach: (from, to), .. } = asked;
+        let &Asked { address, reach: (from, _), .. } = asked;
         if self.is_uniform(address) {
-            let site = self.site_of(asked)?;
+            let site = asked.next_site(&mut self.next_site)?;
             let first = self.scalar(address)?;
             self.unless_one_inside(first, from, site, cold);
             return Ok(site);
@@ -171,9 +136,8 @@ impl<'a> Lower<'a, '_> {
             step_of(self.f, &self.forms, address).filter(|step| step.unsigned_abs() <= MOST_STEP)
         {
             let far = step * (self.lanes() as i64 - 1);
-            let (low, high) = (from + far.min(0), to + far.max(0));
-            if let Some(site) = self.site_for((high - low) as u64, asked.stores()) {
-                let span = self.known_span(address)?;
+            if let Some((site, low)) = asked.next_site_of(&mut self.next_site, (far.min(0), far.max(0))) {
+                let span = self.span(address)?;
                 if let Some(wraps) = span.wraps {
                     self.go_on_unless(wraps, cold);
                 }
@@ -186,7 +150,7 @@ impl<'a> Lower<'a, '_> {
 
     /// The same, where nothing is known of how lanes lie.
     fn unless_lanes_inside(&mut self, asked: &Asked<'a>, cold: HostBlock) -> Result<u32, Error> {
-        let site = self.site_of(asked)?;
+        let site = asked.next_site(&mut self.next_site)?;
         let parts = self.address_parts_of(asked.address)?;
         let windows = self.e.load(I64, self.context, at::WINDOWS);
         let place = permits::place(site);

@@ -11,7 +11,7 @@ use crate::affine::Forms;
 use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, Span, step_of};
+use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -50,7 +50,7 @@ impl<'a> Lower<'a, '_> {
         let even = by_vectors && step_of(self.f, &self.forms, a) == Some(i64::from(mem.bytes));
         let loaded = match even {
             true => {
-                let span = self.known_span(a)?;
+                let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
                 self.side_by_side(&x, first, span.wraps, asked.take(), parts)?
             }
@@ -66,18 +66,6 @@ impl<'a> Lower<'a, '_> {
             }
         };
         self.define_loaded(data, loaded)
-    }
-
-    /// Where the lanes of an affine address start: computed once in a block.
-    pub(super) fn known_span(&mut self, address: Value) -> Result<Span<V>, Error> {
-        if let Some(&(_, first, wraps)) = self.known.spans.iter().find(|(a, ..)| *a == address) {
-            return Ok(Span { first, wraps });
-        }
-        let span = self.span(address)?;
-        if !self.aside {
-            self.known.spans.push((address, span.first, span.wraps));
-        }
-        Ok(span)
     }
 
     /// Asks before an access that does not ask by itself.
