@@ -9,7 +9,7 @@
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::{Inst, InstData, Value};
+use warpjit_ir::{Inst, InstData};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};

@@ -2,7 +2,7 @@
 //! lie on a line that is known or has been tested; else each is compared. Where one is not inside, cold code asks the runtime about those
 //! that take part. An access with a quick and a slow way asks by itself, as the AVX-512 generator's do (`avx512/permit.rs`).
 
-use warpjit_ir::{Inst, InstData, Value};
+use warpjit_ir::{Inst, InstData};
 
 use super::{Lower, Parts, malformed, wide};
 use crate::clif::{HostBlock, HostIntCC, I32, I64, I64X2, V};
