@@ -21,7 +21,7 @@ const PATTERNS: [Pattern; 9] = [
     // Sixteen lanes that lie so, and sixteen elsewhere.
     (
         "v_lshlrev_b32 v6, 2, v1\nv_and_b32 v7, 0x40, v6\nv_lshlrev_b32 v7, 3, v7\nv_or_b32 v6, v6, v7",
-        |lane| 4 * lane | (4 * lane & 0x40) << 3,
+        |lane| (4 * lane) | (((4 * lane) & 0x40) << 3),
     ),
     ("v_bfrev_b32 v6, v1\nv_lshrrev_b32 v6, 24, v6", |lane| u64::from((lane as u32).reverse_bits() >> 24)),
     ("v_mov_b32 v6, 8", |_| 8),
@@ -90,14 +90,20 @@ fn code((pattern, _): Pattern, (mask, _): Mask, access: &str, carries: bool) -> 
     )
 }
 
+/// Bytes that are stored to, with what may be there.
+type Stored = HashMap<u64, HashSet<u8>>;
+
+/// Bytes that may not be accessed, with a lane that does.
+type Denied = HashSet<(u64, u32)>;
+
 /// What a loop does: bytes that may be stored to, with the lanes that do so, and lanes with the bytes that they may not access.
 fn expected(
     (start, delta, turns): (u64, u64, u64),
     ((_, offset), (_, takes_part)): (Pattern, Mask),
     bytes: u64,
     may: std::ops::Range<u64>,
-) -> (HashMap<u64, HashSet<u8>>, HashSet<(u64, u32)>) {
-    let (mut stored, mut bad) = (HashMap::<u64, HashSet<u8>>::new(), HashSet::new());
+) -> (Stored, Denied) {
+    let (mut stored, mut bad) = (Stored::new(), Denied::new());
     for turn in 0..turns {
         for lane in (0..64).filter(|&lane| takes_part(lane)) {
             let at = start.wrapping_add(delta.wrapping_mul(turn)).wrapping_add(offset(lane));
