@@ -3,21 +3,26 @@
 //!
 //! Code asks before each access. It remembers the stretch of memory that the runtime has named last at this *site*: a [`Window`] of a table
 //! that belongs to one context. A site that finds its lanes inside goes on; else cold code calls the runtime, which looks at each lane
-//! ([`Context::each_permit`]), and opens the window anew. So mostly an access costs a subtraction and a comparison, and its form over the
+//! ([`Context::each_permit`]), and opens the window anew. So mostly an access costs two comparisons with memory, and its form over the
 //! lanes stays what it is.
 //!
+//! Where code tests how lanes lie before it accesses them at once, the access asks by itself ([`access_behind`]): where they lie as it
+//! wants, of the first lane's address, for all that lies between the first lane's and the last's; where they do not, of each lane. So the
+//! access has two sites, and no way to it leads past both.
+//!
 //! A window is as good as what was mapped when it was opened. Who unmaps memory closes the windows of all contexts that run
-//! ([`Windows::close`]), from any thread: the limit is one word, and code reads nothing else that others write. Between the comparison
-//! and its access code may find its window closed behind it, as code that looks a page up may find the page gone.
+//! ([`Windows::close`]), from any thread. A window has its bounds in two forms, for scalars and for vectors. Of each, others write one
+//! word alone, and closing it closes the form; a test reads no more than one form. Between the comparison and its access code may find its
+//! window closed behind it, as code that looks a page up may find the page gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
-use warpjit_ir::{Block, Function, Inst, InstData, Opcode};
+use warpjit_ir::{Block, Function, Inst, InstData, Opcode, Value};
 
 use crate::context::{Context, FAULT_OF_PAGE};
 use crate::error::Error;
-use crate::operands::MemoryOperands;
+use crate::operands::{MemoryOperands, is_load};
 
 /// Sites of one span and kind, loads or stores, in a table.
 const SITES: u32 = 16;
@@ -47,14 +52,30 @@ const BIAS: u64 = 1 << 63;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Window {
-    /// Where it begins, less [`BIAS`]. Only the context's own thread looks at it.
+    /// For vectors: where it begins, less [`BIAS`]. Only the context's own thread looks at it.
     start: AtomicU64,
-    /// An access that begins so many bytes behind the start, less [`BIAS`], is none any more. The lowest number: there is no memory.
+    /// For vectors: an access that begins so many bytes behind the start, less [`BIAS`], is none any more. The lowest number: there is no
+    /// memory.
     limit: AtomicI64,
+    /// For scalars: where it begins. Only the context's own thread looks at it.
+    from: AtomicU64,
+    /// For scalars: an access that begins there is none any more, nor are those behind. 0: there is no memory.
+    past: AtomicU64,
 }
 
 /// The place of a window's limit in it.
 pub(crate) const LIMIT: i32 = 8;
+
+/// The places of what a scalar is compared with: of where the window begins, and of where accesses begin that are behind it.
+pub(crate) const FROM: i32 = 16;
+pub(crate) const PAST: i32 = 24;
+
+impl Window {
+    fn close(&self) {
+        self.limit.store(i64::MIN, Ordering::Relaxed);
+        self.past.store(0, Ordering::Relaxed);
+    }
+}
 
 /// The windows of a context.
 #[derive(Debug)]
@@ -62,13 +83,18 @@ pub struct Windows(Box<[Window]>);
 
 impl Windows {
     fn new() -> Windows {
-        let window = || Window { start: AtomicU64::new(0), limit: AtomicI64::new(i64::MIN) };
-        Windows((0..WINDOWS).map(|_| window()).collect())
+        let closed = || Window {
+            start: AtomicU64::new(0),
+            limit: AtomicI64::new(i64::MIN),
+            from: AtomicU64::new(0),
+            past: AtomicU64::new(0),
+        };
+        Windows((0..WINDOWS).map(|_| closed()).collect())
     }
 
     /// Closes all of them. Code of the context that has not compared yet asks the runtime.
     pub fn close(&self) {
-        self.0.iter().for_each(|window| window.limit.store(i64::MIN, Ordering::Relaxed));
+        self.0.iter().for_each(Window::close);
     }
 }
 
@@ -121,15 +147,17 @@ impl Permits {
         let Some(window) = self.windows.as_ref().and_then(|windows| windows.0.get(site as usize)) else {
             return false;
         };
-        // No code looks meanwhile. A limit that others close here is closed again, or seen, below.
-        window.limit.store(i64::MIN, Ordering::Relaxed);
+        // No code looks meanwhile. What others close here is closed again, or the change is seen, below.
+        window.close();
         let limit = (end - start).saturating_sub(span_of(site) - 1);
         window.start.store(start.wrapping_sub(BIAS), Ordering::Relaxed);
         window.limit.store(limit.wrapping_sub(BIAS) as i64, Ordering::Relaxed);
+        window.from.store(start, Ordering::Relaxed);
+        window.past.store(start + limit, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let is_current = is_current();
         if !is_current {
-            window.limit.store(i64::MIN, Ordering::Relaxed);
+            window.close();
         }
         is_current
     }
@@ -137,10 +165,17 @@ impl Permits {
 
 /// Which window a site has that accesses so many bytes from an address on: sites that share one access no more bytes than its span, and
 /// either none of them stores or all do, so that what may only be read is open to loads alone. `None`: no window is for so many.
-pub(crate) fn site(number: u32, bytes: u64, stores: bool) -> Option<u32> {
+fn site(number: u32, bytes: u64, stores: bool) -> Option<u32> {
     let span = bytes.max(1).next_power_of_two().trailing_zeros();
     let kind = 2 * span + u32::from(stores);
     (span < SPANS).then_some(kind * SITES + number % SITES)
+}
+
+/// The window of the next site of a function, which counts its sites in `next`; see [`site`].
+pub(crate) fn next_site(next: &mut u32, bytes: u64, stores: bool) -> Option<u32> {
+    let site = site(*next, bytes, stores)?;
+    *next += 1;
+    Some(site)
 }
 
 /// The number of a function's first site: functions begin at different ones, because they share the windows.
@@ -189,6 +224,59 @@ pub(crate) fn together(f: &Function, block: Block, inst: Inst) -> Result<Vec<&In
         }
     }
     Ok(if group.first().is_some_and(|&first| std::ptr::eq(first, own)) { group } else { Vec::new() })
+}
+
+/// The access that permits stand in front of, where it is the first that they are for, and nothing is between.
+pub(crate) fn access_behind<'a>(
+    f: &'a Function,
+    block: Block,
+    inst: Inst,
+    all: &[&InstData],
+) -> Option<&'a InstData> {
+    let insts = &f.block(block).insts;
+    let at = insts.iter().position(|&other| other == inst)?;
+    let (first, access) = (*all.first()?, f.inst(*insts.get(at + all.len())?));
+    let op = if first.op == Opcode::PermitStore { Opcode::Store } else { Opcode::Load };
+    (access.op == op && access.args == first.args && access.imm == first.imm).then_some(access)
+}
+
+/// Permits that stand together: what is asked before the first of their accesses. `R` is a register of a code generator.
+pub(crate) struct Asked<'a, R> {
+    /// Never none.
+    pub all: Vec<&'a InstData>,
+    pub address: Value,
+    pub guard: Option<Value>,
+    /// The lanes that take part.
+    pub bits: R,
+    /// Where the accesses begin and end, from the address on.
+    pub reach: (i64, i64),
+    /// The access that asks by itself; it has not been written yet.
+    pub access: Option<&'a InstData>,
+}
+
+impl<R> Asked<'_, R> {
+    /// Whether it is this access that asks.
+    pub fn is_of(&self, data: &InstData) -> bool {
+        self.access.is_some_and(|access| std::ptr::eq(access, data))
+    }
+
+    /// Whether stores are asked for; see [`site`].
+    pub fn stores(&self) -> bool {
+        !self.all.iter().all(|data| is_load(data.op))
+    }
+
+    /// The window of one lane's accesses, the next of the function's.
+    pub fn next_site(&self, next: &mut u32) -> Result<u32, Error> {
+        let site = next_site(next, (self.reach.1 - self.reach.0) as u64, self.stores());
+        site.ok_or_else(|| Error::Malformed("permits that are far from each other".into()))
+    }
+
+    /// The same for all that lies between some lanes' accesses, and where that begins, from an address on. Lanes' addresses are so far from
+    /// it as `lowest` and `highest` say. `None`: no window is for so many bytes.
+    pub fn next_site_of(&self, next: &mut u32, (lowest, highest): (i64, i64)) -> Option<(u32, i64)> {
+        let (low, high) = (self.reach.0 + lowest, self.reach.1 + highest);
+        Some((next_site(next, (high - low) as u64, self.stores())?, low))
+    }
 }
 
 /// Where the accesses of such permits begin and end, from their address on.
@@ -306,11 +394,14 @@ mod tests {
         permits
     }
 
-    /// What code does.
+    /// What code does with a scalar, and with a vector.
     fn is_inside(permits: &Permits, site: u32, address: u64) -> bool {
         let window = &permits.windows.as_ref().unwrap().0[site as usize];
-        let from = address.wrapping_sub(window.start.load(Ordering::Relaxed)) as i64;
-        from < window.limit.load(Ordering::Relaxed)
+        let behind = address.wrapping_sub(window.start.load(Ordering::Relaxed)) as i64;
+        let of_vector = behind < window.limit.load(Ordering::Relaxed);
+        let (from, past) = (window.from.load(Ordering::Relaxed), window.past.load(Ordering::Relaxed));
+        assert_eq!(of_vector, from <= address && address < past, "{address:#x}");
+        of_vector
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Compiled code leaves out tests that an image says always hold. So a program's function must pass the verifier, bounds of its
 //! slots are kept only if they are proved ([`keep_proven_bounds`]), and a pure function with an expansion must be a frontend's.
 
-use crate::{Error, ProgramError};
+use crate::{Error, ImageError, ProgramError};
 use std::ptr;
 use warpjit_frontend::image::{AliasParts, KernelImage};
 use warpjit_frontend::registry;
@@ -23,36 +23,37 @@ const MOST_SPACE_BYTES: u32 = 1 << 20;
 
 /// Checks an image and removes slot bounds that cannot be proved. Returns how many it removed.
 pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
-    let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });
+    let bad = |source: ImageError| Error::from(ProgramError::Image { name: image.name.clone(), source });
     let func = &image.function;
     verify(func).map_err(|error| ProgramError::Invalid { source: error })?;
     if func.form != Form::Spmd
         || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Return { .. })))
     {
-        return Err(bad("not in SPMD form".into()));
+        return Err(bad(ImageError::MaskForm));
     }
     if func.lanes != image.abi.warp_lanes {
-        return Err(bad(format!("code for {} lanes, warps of {}", func.lanes, image.abi.warp_lanes)));
+        return Err(bad(ImageError::WarpLanes { found: func.lanes, warp: image.abi.warp_lanes }));
     }
     let bytes = |slot: &SlotData| slot.ty.scalar.frame_bytes() as u64 * u64::from(func.lanes);
-    if func.slots.iter().map(bytes).sum::<u64>() > MOST_FRAME_BYTES {
-        return Err(bad("too many registers".into()));
+    let frame = func.slots.iter().map(bytes).sum::<u64>();
+    if frame > MOST_FRAME_BYTES {
+        return Err(bad(ImageError::FrameBytes { bytes: frame, limit: MOST_FRAME_BYTES }));
     }
     let spaces = [image.abi.max_shared_bytes, image.abi.max_local_bytes];
-    if spaces.into_iter().any(|most| most > MOST_SPACE_BYTES) {
-        return Err(bad(format!("shared or local memory of more than {MOST_SPACE_BYTES:#x} bytes")));
+    if let Some(bytes) = spaces.into_iter().find(|&most| most > MOST_SPACE_BYTES) {
+        return Err(bad(ImageError::SpaceBytes { bytes, limit: MOST_SPACE_BYTES }));
     }
     // Segments must start at a page, because grid-row code loads from read-only ones ahead of the guest, without a
     // test.
     let is_off = |address: u64| !address.is_multiple_of(PAGE_BYTES);
     if let Some(segment) = image.abi.segments.iter().find(|segment| is_off(segment.address)) {
-        return Err(bad(format!("the {} does not begin at a page", segment.name)));
+        return Err(bad(ImageError::SegmentStart { segment: segment.name, address: segment.address }));
     }
     for slot in &func.slots {
         let SlotInit::WarpOffset(segment) = slot.init else { continue };
         let size = image.abi.segments.get(usize::from(segment)).map(|segment| segment.size);
         if !matches!(size, Some(SegmentSize::PerWarp(_) | SegmentSize::Ring(_))) {
-            return Err(bad(format!("register {} names segment {segment}", slot.name)));
+            return Err(bad(ImageError::WarpSegment { register: slot.name.clone(), segment }));
         }
     }
     for alias in &image.aliases {
@@ -65,11 +66,11 @@ pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
             if is_mask { slot.ty.scalar == warpjit_ir::Scalar::I1 } else { slot.ty.uniform && is_small }
         };
         if !slots.iter().all(|slot| func.slots.get(slot.index()).is_some_and(fits)) {
-            return Err(bad(format!("register {} is not made of slots of its kind", alias.name)));
+            return Err(bad(ImageError::Alias { register: alias.name.clone() }));
         }
     }
-    if let Some(name) = foreign(func) {
-        return Err(bad(format!("{name} is none of a front end's")));
+    if let Some(function) = foreign(func) {
+        return Err(bad(ImageError::Foreign { function }));
     }
     let abi = &image.abi;
     Ok(keep_proven_bounds(&mut image.function, |slot| match slot.init {

@@ -105,7 +105,7 @@ pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::{
-    Addresses, Axis, BudgetError, CompileError, ConfigError, DependencyError, Error, LaunchError,
+    Addresses, Axis, BudgetError, CompileError, ConfigError, DependencyError, Error, ImageError, LaunchError,
     MemoryError, ProgramError, RowsError, StateError,
 };
 pub use exec::{BoundSampler, Sampler};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use support::{engine, launch, program};
 use warpjit_runtime::{
     Access, Addresses, Arg, Axis, Budget, BudgetError, BudgetTask, CompileError, Config, ConfigError, Denied,
-    Engine, Error, Isa, LaunchError, Memory, MemoryError, MemoryOptions, Program, ProgramError,
-    ProgramOptions, SavedLaunch, StateError, Tier,
+    Engine, Error, GUARD_BYTES, Isa, LaunchError, Memory, MemoryError, MemoryOptions, PAGE_BYTES, Program,
+    ProgramError, ProgramOptions, SavedLaunch, StateError, Tier,
 };
 
 const ENDS: &str = "
@@ -61,6 +61,34 @@ fn of_memory() {
 
     let sizes = MemoryOptions::new().size(5000);
     same(Memory::with(&sizes).unwrap_err(), MemoryError::SpaceSize { bytes: 5000, limit: 1 << 32 });
+}
+
+/// A range of the embedder's needs guards on both sides: no process has those before the first page and behind the last.
+#[test]
+fn of_ranges_that_no_process_has() {
+    let (bytes, guard) = (1_u64 << 32, GUARD_BYTES);
+    let starts =
+        [0, PAGE_BYTES, guard, (1 << 56) - bytes, 1 << 63, u64::MAX - bytes + 1, u64::MAX - PAGE_BYTES + 1];
+    for start in starts {
+        let base = std::ptr::without_provenance_mut(start as usize);
+        // SAFETY: refused, so nothing is accessed.
+        let error = unsafe { Memory::over(base, bytes) }.unwrap_err();
+        assert_eq!(error, Error::Memory(MemoryError::RangePlace { start, bytes, guard }));
+        assert_eq!((error.kind(), error.number("start")), ("RangePlace", Some(start)));
+    }
+}
+
+/// Null is the guest's null, too, where addresses are the host's; elsewhere 0 is an address like others.
+#[test]
+fn of_null() {
+    let identity = Memory::with(&MemoryOptions::new().identity()).unwrap();
+    let null = Error::Memory(MemoryError::NoAddress { address: 0 });
+    assert_eq!(identity.map(Some(0), PAGE_BYTES, Access::ReadWrite), Err(null.clone()));
+    assert_eq!(identity.map_shared(Some(0), PAGE_BYTES, Access::ReadWrite), Err(null.clone()));
+    // SAFETY: refused, so nothing is accessed.
+    let host = unsafe { identity.map_host(None, std::ptr::null_mut(), PAGE_BYTES, Access::ReadWrite) };
+    assert_eq!(host, Err(null));
+    assert_eq!(Memory::new().unwrap().map(Some(0), PAGE_BYTES, Access::ReadWrite), Ok(0));
 }
 
 #[test]

@@ -3,64 +3,10 @@
 
 mod identity_space;
 
+use identity_space::own::Own;
 use identity_space::{KINDS, PAGE, Space, chosen, engines};
 use std::sync::atomic::{AtomicBool, Ordering};
 use warpjit_runtime::{Access, Config, Engine, HostLevel, MemoryOptions, Tier};
-
-/// Pages of the test.
-const PAGES: usize = 64;
-
-#[repr(align(4096))]
-struct Pages {
-    _bytes: [u8; PAGES * PAGE as usize],
-}
-
-/// Memory of the test, some pages of which are registered.
-struct Own(*mut Pages);
-
-impl Own {
-    fn new() -> Own {
-        Own(Box::into_raw(Box::new(Pages { _bytes: [0x55; PAGES * PAGE as usize] })))
-    }
-
-    /// The address of a page.
-    fn page(&self, number: u64) -> u64 {
-        self.0.expose_provenance() as u64 + number * PAGE
-    }
-
-    /// Registers pages.
-    fn register(&self, space: &Space, pages: std::ops::Range<u64>, access: Access) {
-        let (at, bytes) = (self.page(pages.start) as usize, (pages.end - pages.start) * PAGE);
-        let pointer = std::ptr::with_exposed_provenance_mut(at);
-        // SAFETY: the pages live as long as the test's spaces, and are accessed by volatile accesses only.
-        unsafe { space.memory.map_host(None, pointer, bytes, access) }.unwrap();
-    }
-
-    fn bytes(&self, pages: std::ops::Range<u64>) -> Vec<u8> {
-        let bytes = self.page(pages.start)..self.page(pages.end);
-        // SAFETY: pages of this memory.
-        bytes
-            .map(|at| unsafe { std::ptr::with_exposed_provenance::<u8>(at as usize).read_volatile() })
-            .collect()
-    }
-
-    fn fill(&self, pages: std::ops::Range<u64>, byte: impl Fn(u64) -> u8) {
-        let start = self.page(pages.start);
-        for at in start..self.page(pages.end) {
-            // SAFETY: as above.
-            unsafe {
-                std::ptr::with_exposed_provenance_mut::<u8>(at as usize).write_volatile(byte(at - start))
-            };
-        }
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw`; the spaces are gone.
-        drop(unsafe { Box::from_raw(self.0) });
-    }
-}
 
 /// More kinds of accesses, of groups that code generators make one.
 const GROUPS: [(&str, bool); 4] = [
@@ -291,6 +237,16 @@ fn memory_goes_while_a_launch_runs() {
             flat_store_dword v[14:15], v1",
             true,
         ),
+        // Structures, of which code tests whether they lie one behind the other.
+        (
+            "v_lshlrev_b32 v7, 4, v0
+            v_and_b32 v7, 0xf0, v7
+            v_add_u32 v14, vcc, s0, v7
+            v_mov_b32 v15, s1
+            v_addc_u32 v15, vcc, 0, v15, vcc
+            flat_store_dwordx4 v[14:15], v[8:11]",
+            true,
+        ),
         ("flat_atomic_add v[2:3], v1", true),
         ("flat_atomic_swap v7, v[2:3], v1 glc", true),
     ];
@@ -352,6 +308,42 @@ fn memory_goes_while_a_launch_runs() {
                 own.register(&space, 2..4, Access::ReadWrite);
             }
         }
+    }
+}
+
+/// A launch that loads and stores loses the right to store: loads go on, no store comes through.
+#[test]
+fn the_right_to_store_goes_while_a_launch_runs() {
+    let text = "v_mov_b32 v9, 1
+        again:
+        flat_load_dword v7, v[2:3]
+        s_waitcnt vmcnt(0) & lgkmcnt(0)
+        v_add_u32 v7, vcc, 1, v7
+        flat_store_dword v[2:3], v7
+        flat_store_dword v[4:5], v9
+        s_branch again";
+    for engine in engines() {
+        let space = Space::new(text);
+        let own = Own::new();
+        own.register(&space, 2..4, Access::ReadWrite);
+        own.register(&space, 6..7, Access::ReadWrite);
+        own.register(&space, 16..48, Access::ReadWrite);
+        own.fill(2..7, |_| 0);
+        let (at, flag) = (own.page(2), own.page(6));
+        let (fault, before) = std::thread::scope(|scope| {
+            let run = scope.spawn(|| space.run(&engine, 1, at, flag));
+            while space.memory.load(flag, 4).unwrap() == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            space.memory.protect(at..at + PAGE, Access::ReadOnly).unwrap();
+            let before = space.words(at, 64);
+            (run.join().unwrap(), before)
+        });
+        let (address, lane, store) = fault.unwrap();
+        assert!(store && address == at + 4 * u64::from(lane), "{fault:?}, {:?}", engine.config());
+        // Each lane had one store on its way at most, which adds 1.
+        let more = |(after, before): (u32, u32)| after.wrapping_sub(before) <= 1;
+        assert!(space.words(at, 64).into_iter().zip(before).all(more), "{:?}", engine.config());
     }
 }
 

@@ -9,8 +9,8 @@ use support::{abi, image, settings, told};
 use warpjit_ir::KernelAbi;
 use warpjit_runtime::stage::*;
 use warpjit_runtime::{
-    Config, Device, Engine, Error, FaultKind, KernelImage, Launch, Program, QueueOptions, Report, Submission,
-    Tier,
+    Config, Device, Engine, Error, FaultKind, ImageError, KernelImage, Launch, Program, QueueOptions, Report,
+    Submission, Tier,
 };
 
 /// What reads and writes words of local memory: loads give `w` and their number, from v10 on.
@@ -840,14 +840,25 @@ fn layouts_beyond_memory_are_no_programs() {
     let text = Body::new().end();
     let made = |interface: &StageInterface, layout: &StageLayout| {
         let image = KernelImage { stage: Some(layout.clone()), ..image(&text) };
-        Program::from_stage_image(image, interface.clone()).map(|_| ()).map_err(|error| error.to_string())
+        Program::from_stage_image(image, interface.clone()).map(|_| ())
     };
     assert_eq!(made(&interface, &layout), Ok(()));
-    let bad = |change: &dyn Fn(&mut StageInterface, &mut StageLayout)| {
+    let error = |change: &dyn Fn(&mut StageInterface, &mut StageLayout)| {
         let (mut interface, mut layout) = (interface.clone(), layout.clone());
         change(&mut interface, &mut layout);
         made(&interface, &layout).expect_err("no program")
     };
+    let bad = |change: &dyn Fn(&mut StageInterface, &mut StageLayout)| error(change).to_string();
+    // What is wrong is data.
+    let two = error(&|_, layout| layout.lane_words = vec![(LaneWord::Present, 0x10)]);
+    let beneath = std::error::Error::source(&two).expect("a source").downcast_ref();
+    assert_eq!(beneath, Some(&ImageError::TwoInputs { address: 0x10 }));
+    assert_eq!((two.kind(), two.number("address")), ("TwoInputs", Some(0x10)));
+    let words = error(&|interface, _| interface.outputs[0].words = 1 << 20);
+    assert_eq!(
+        (words.kind(), words.number("words"), words.number("limit")),
+        ("Words", Some(1 << 20), Some(1 << 14))
+    );
     // Local memory has 64 bytes.
     assert!(bad(&|_, layout| layout.outputs[0].start = 0x3c).contains("beyond the memory of the lanes"));
     assert!(bad(&|_, layout| layout.inputs[0] = area(0x40)).contains("beyond the memory of the lanes"));

@@ -360,8 +360,7 @@ impl Lower<'_> {
             let beyond = self.a.g2(true, super::scalar::AND, high, either);
             bad = self.a.g2(true, OR, odd, beyond);
         }
-        let base = self.base(space);
-        let place = self.a.add(true, base, first);
+        let place = self.host_address(space, first);
         let start = LineStart { root, space, first, place, apart, bad };
         if !self.aside {
             self.known.lines.push(start);

@@ -139,7 +139,9 @@ pub(super) struct Lower<'a> {
     trees: super::table_trees::Trees,
     /// Accesses that have been written with the one before them.
     pub accessed: HashSet<Inst>,
-    /// The number of the next site that asks for permits, and the window of the one that is written.
+    /// What the next access asks before it is made.
+    pub asked: Option<super::permit::Asked<'a>>,
+    /// The number of the next site that asks for permits, and the window of the atomic that is written.
     pub next_site: u32,
     pub own_site: u32,
     /// Loops of single lanes.
@@ -325,6 +327,7 @@ impl<'a> Lower<'a> {
             accessed: HashSet::new(),
             next_site: crate::permits::first_site(f),
             own_site: 0,
+            asked: None,
             single,
             indexed: HashMap::new(),
             spreads: HashMap::new(),
@@ -468,6 +471,9 @@ impl Lower<'_> {
             // What passes have made belongs to what stands before.
             _ if data.pc == 0 && !self.starts_at_0() => {}
             _ => self.a.pc = data.pc,
+        }
+        if self.asked.as_ref().is_some_and(|asked| !asked.is_of(data) && !data.op.is_permit()) {
+            return Err(Error::Malformed("a permit without its access".into()));
         }
         if self.accessed.remove(&inst) {
             return Ok(());

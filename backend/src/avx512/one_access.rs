@@ -116,8 +116,13 @@ impl Lower<'_> {
     /// Global memory at addresses in general registers, 64 bits of them, which are known to be the guest's: for all lanes, or for each
     /// sixteen.
     pub fn uniform_global(&mut self, x: &Access<'_>, addresses: &[R]) -> Result<(), Error> {
-        let base = self.base(x.mem.space);
-        let places: Vec<Mem> = addresses.iter().map(|&a| Mem::indexed(base, a, 1, 0)).collect();
+        let places: Vec<Mem> = match self.is_of_host(x.mem.space) {
+            true => addresses.iter().map(|&a| Mem::at(a, 0)).collect(),
+            false => {
+                let base = self.base(x.mem.space);
+                addresses.iter().map(|&a| Mem::indexed(base, a, 1, 0)).collect()
+            }
+        };
         self.uniform_at(x, &places)
     }
 

@@ -10,6 +10,7 @@ use super::code::{Flags, Size};
 use super::int::NOT_EQUAL;
 use super::lower::Lower;
 use super::memory::{Access, Address};
+use super::permit::{Asked, Slow};
 use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
@@ -38,21 +39,27 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// What is not 0 where something is wrong with it; the first lanes' addresses; bytes from each sixteen to the next, where the first's
-    /// tells all.
-    pub fn parts(&self) -> (Option<R>, Vec<R>, Option<i32>) {
-        (self.bad, self.firsts.clone(), self.apart)
+    /// What is not 0 where something is wrong with it; the first lanes' addresses; how far the last of so many sixteens is from the first,
+    /// where the first's address tells all.
+    pub fn parts(&self, groups: usize) -> (Option<R>, Vec<R>, i64) {
+        let far = self.apart.map_or(0, |apart| i64::from(apart) * (groups as i64 - 1));
+        (self.bad, self.firsts.clone(), far)
     }
 }
 
-impl Lower<'_> {
+impl<'a> Lower<'a> {
     /// A load or store whose address is an i64.
     pub fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
+        let mut asked = self.asked.take();
         let MemoryOperands { mem, address: a, value, guard } = operands;
         // The address is dealt with here.
         let mut x = Access::new(data, mem, value, guard, Address::Lanes(Vec::new()));
         let offset = i64::from(mem.offset);
-        if self.is_fixed(data, mem, a, guard) {
+        let is_fixed = self.is_fixed(data, mem, a, guard);
+        if is_fixed || self.forms.of(a) == Form::Uniform {
+            self.ask_now(&mut asked)?;
+        }
+        if is_fixed {
             let place = Mem::at(self.base(mem.space), 0);
             let address = self.a.imm(true, self.f.as_const(a).unwrap_or(0).wrapping_add(offset as u64));
             let place = Mem { index: Some((address, 1)), ..place };
@@ -97,6 +104,7 @@ impl Lower<'_> {
             x.rest = self.accessed_behind(&x, true);
             self.make_values(&x)?;
             if x.step > 0 && self.along_sixteens(a) {
+                self.ask_now(&mut asked)?;
                 let loaded = self.by_lines(&x, a, offset, |l| {
                     let parts = l.address_parts_of(a)?;
                     Ok(l.moved(&parts, offset))
@@ -107,7 +115,7 @@ impl Lower<'_> {
             let (root, more) =
                 if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
             let start = self.start_of(root, mem.space)?;
-            self.side_by_side(&x, &start, more, |l| {
+            self.side_by_side(&x, &start, more, asked.take(), |l| {
                 let parts = l.address_parts_of(a)?;
                 Ok(l.moved(&parts, offset))
             })?
@@ -124,13 +132,14 @@ impl Lower<'_> {
                 self.make_values(&x)?;
                 let words = self.regs(word)?;
                 if let Some(x) = self.along_lines(&x, word, step) {
+                    self.ask_now(&mut asked)?;
                     let loaded = self.by_lines(&x, a, offset, parts)?;
                     return self.give(&x, loaded);
                 }
                 let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
                 // With none of the word, the address is a buffer's start.
                 let nowhere = matches!(mem.space, Space::Global(_)) && !self.has_base(a);
-                self.tried_side_by_side(&x, firsts, nowhere, parts)?
+                self.tried_side_by_side(&x, (firsts, nowhere), asked.take(), parts)?
             } else {
                 let parts = parts(self)?;
                 if (4..=8).contains(&mem.bytes)
@@ -139,13 +148,22 @@ impl Lower<'_> {
                     && !self.lanes_part()
                 {
                     let firsts = |l: &mut Self, any| l.evenness(&parts, guard, mem.bytes, any);
-                    self.tried_side_by_side(&x, firsts, true, |_| Ok(parts.clone()))?
+                    self.tried_side_by_side(&x, (firsts, true), asked.take(), |_| Ok(parts.clone()))?
                 } else {
+                    self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
                 }
             }
         };
+        if asked.is_some() {
+            return Err(Error::Malformed("an access that has not asked".into()));
+        }
         self.give(&x, loaded)
+    }
+
+    /// Asks before an access that does not ask by itself.
+    fn ask_now(&mut self, asked: &mut Option<Asked<'a>>) -> Result<(), Error> {
+        asked.take().map_or(Ok(()), |asked| self.ask(&asked))
     }
 
     /// Bytes that a guest instruction accesses for a lane, of which `data` is a part, in the current block.
@@ -455,7 +473,6 @@ impl Lower<'_> {
             };
             Ok(span.first)
         })?;
-        let base = self.base(space);
         let bad = match wraps {
             // What has been permitted is inside.
             wraps if self.options.permits => wraps,
@@ -470,7 +487,7 @@ impl Lower<'_> {
                 })
             }
         };
-        let places = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
+        let places = firsts.iter().map(|&first| self.host_address(space, first)).collect();
         let start = Start { root, space, firsts, places, bad, apart };
         if !self.aside {
             self.known.starts.push(start.clone());
@@ -487,6 +504,7 @@ impl Lower<'_> {
         x: &Access<'_>,
         start: &Start,
         offset: i64,
+        asked: Option<Asked<'a>>,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         let mut bad = start.bad;
@@ -510,12 +528,27 @@ impl Lower<'_> {
             None => Mem::at(start.places[g], offset as i32),
         };
         let places: Vec<Mem> = (0..self.groups).map(place).collect();
-        let Some(bad) = bad else { return self.run(x, &places) };
+        if bad.is_none() && asked.is_none() {
+            return self.run(x, &places);
+        }
         let (quick, slow) = (self.a.block(), self.a.cold_block());
-        self.a.test(true, bad, bad);
-        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+        match bad {
+            Some(bad) => {
+                self.a.test(true, bad, bad);
+                self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+            }
+            None => self.a.jump(quick, &[]),
+        }
         self.a.switch_to(quick);
-        self.quick_and_slow(x, (&places, true), slow, parts)
+        let asked = match asked {
+            Some(asked) => {
+                let (_, firsts, far) = start.parts(self.groups);
+                let from_address = i64::from(x.mem.offset) - offset;
+                self.ask_of_firsts(asked, &firsts, (from_address, x.step.into(), far))?
+            }
+            None => None,
+        };
+        self.quick_and_slow(x, (&places, true), (slow, asked), parts)
     }
 
     /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes
@@ -523,8 +556,8 @@ impl Lower<'_> {
     fn tried_side_by_side(
         &mut self,
         x: &Access<'_>,
-        firsts: impl Fn(&mut Self, bool) -> Result<(Vec<R>, R), Error>,
-        nowhere: bool,
+        (firsts, nowhere): (impl Fn(&mut Self, bool) -> Result<(Vec<R>, R), Error>, bool),
+        asked: Option<Asked<'a>>,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         self.base(x.mem.space);
@@ -547,7 +580,8 @@ impl Lower<'_> {
             }
             let found = self.aside(|l| {
                 let (mut found, odd) = firsts(l, any)?;
-                if any && nowhere {
+                // What is asked for is asked of all sixteens.
+                if any && (nowhere || l.options.permits) {
                     l.lend_firsts(x.guard, &mut found)?;
                 }
                 let bad = l.bad_firsts(x, &found, Some(odd));
@@ -558,9 +592,27 @@ impl Lower<'_> {
         }
         let given: Vec<R> = (0..self.groups).map(|_| self.a.param(quick, RegClass::Int)).collect();
         self.a.switch_to(quick);
-        let base = self.base(x.mem.space);
-        let places: Vec<Mem> = given.iter().map(|&first| Mem::at(self.a.add(true, base, first), 0)).collect();
-        self.quick_and_slow(x, (&places, false), slow, parts)
+        let asked = match asked {
+            Some(asked) => self.ask_of_firsts(asked, &given, (x.mem.offset.into(), x.step.into(), 0))?,
+            None => None,
+        };
+        let places: Vec<Mem> =
+            given.iter().map(|&first| Mem::at(self.host_address(x.mem.space, first), 0)).collect();
+        self.quick_and_slow(x, (&places, false), (slow, asked), parts)
+    }
+
+    /// The host's address of an address of a space.
+    pub fn host_address(&mut self, space: Space, address: R) -> R {
+        if self.is_of_host(space) {
+            return address;
+        }
+        let base = self.base(space);
+        self.a.add(true, base, address)
+    }
+
+    /// Whether addresses of a space are the host's: those that permits are asked for.
+    pub fn is_of_host(&self, space: Space) -> bool {
+        self.options.permits && matches!(space, Space::Global(_))
     }
 
     /// Gives sixteens of which no lane takes part the first address of another: a masked vector of nothing takes
@@ -586,7 +638,7 @@ impl Lower<'_> {
         &mut self,
         x: &Access<'_>,
         (places, known): (&[Mem], bool),
-        slow: HostBlock,
+        (slow, asked): (HostBlock, Option<Slow<'a>>),
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         let end = self.a.block();
@@ -594,6 +646,9 @@ impl Lower<'_> {
         self.a.jump(end, &loaded);
         self.a.switch_to(slow);
         let lanes = self.aside(|l| {
+            if let Some(asked) = asked {
+                l.ask_slowly(asked)?;
+            }
             let parts = parts(l)?;
             if known { l.each_by_lanes(x, &parts) } else { l.runs_or_lanes(x, &parts) }
         })?;

@@ -9,6 +9,7 @@ use crate::atomics::{DEVICE_ACCESS, describe, device_access, is_possible, may_fa
 use crate::clif::{HostBlock, HostIntCC, I32, I64, V};
 use crate::context::at;
 use crate::error::Error;
+use crate::permits;
 use crate::trap::{TrapLane, TrapSite};
 
 /// An atomic that the host has instructions for.
@@ -147,7 +148,8 @@ impl Lower<'_, '_> {
         let guard = data.args.get(data.atomic_operands()).copied();
         let tests_low = AlignmentTest::of(self.f, data, mem, guard)?.is_some();
         let base = self.base(mem.space);
-        let site = if global && self.options.permits { self.site_for(mem.bytes.into(), true) } else { None };
+        let asks = global && self.options.permits;
+        let site = if asks { permits::next_site(&mut self.next_site, mem.bytes.into(), true) } else { None };
         let limit = match global {
             true if self.options.permits => None,
             true if wide_address => Some(self.e.load(I64, self.context, at::WINDOW_HIGH)),

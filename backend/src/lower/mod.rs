@@ -191,6 +191,8 @@ pub(crate) struct Lower<'a, 'b> {
     /// Code changes that in between ([`float::Denormals::Turned`]). At both ends of a block the host flushes.
     turns: bool,
     sites: Vec<TrapSite>,
+    /// What the next access asks before it is made.
+    asked: Option<permit::Asked<'a>>,
     /// The number of the next site that asks for permits.
     next_site: u32,
     /// Whether all code is attributed to guest addresses, for a listing or a profile.
@@ -350,6 +352,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             env: env.env(),
             turns: env == Denormals::Turned,
             sites,
+            asked: None,
             next_site: crate::permits::first_site(f),
             list,
             location: SourceLoc::default(),
@@ -677,6 +680,9 @@ impl Lower<'_, '_> {
         let data = self.f.inst(inst);
         if self.list {
             self.locate(data);
+        }
+        if self.asked.as_ref().is_some_and(|asked| !asked.is_of(data) && !data.op.is_permit()) {
+            return Err(Error::Malformed("a permit without its access".into()));
         }
         let whole = self.lanes() == self.f.lanes as usize;
         // Atomics and device calls have the order of lanes in any chunk; a chunk of several lanes holds whole quads.

@@ -82,7 +82,7 @@ impl<'a> Lower<'a, '_> {
             let first = self.e.iadd_imm(span.first, offset);
             let (beyond, place) = self.whole_place(&x, first);
             let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
-            self.side_by_side(&x, place, Some(odd), |l| {
+            self.side_by_side(&x, place, Some(odd), None, |l| {
                 let parts = parts(l)?;
                 l.translated_lanes(translation, &parts)
             })?
@@ -92,7 +92,7 @@ impl<'a> Lower<'a, '_> {
                 let (first, odd) = self.evenness(&parts, mem.bytes);
                 let (beyond, place) = self.whole_place(&x, first);
                 let odd = self.e.bor(odd, beyond);
-                self.side_by_side(&x, place, Some(odd), |l| l.translated_lanes(translation, &parts))?
+                self.side_by_side(&x, place, Some(odd), None, |l| l.translated_lanes(translation, &parts))?
             } else {
                 let places = self.translated_lanes(translation, &parts)?;
                 self.wide_lanes(&x, &places)?

@@ -2,9 +2,10 @@
 //! that is tested as the code runs: lanes side by side are vectors, all else is an access a lane.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
+use warpjit_ir::{Function, InstData, MemAccess, Opcode, Space, Value};
 
 use super::memory::{Access, Address};
+use super::permit::Asked;
 use super::{Kept, Lower, Parts, result, wide};
 use crate::affine::Forms;
 use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
@@ -14,15 +15,17 @@ use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
-impl Lower<'_, '_> {
+impl<'a> Lower<'a, '_> {
     /// A load or store whose address is an i64.
     pub(super) fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
+        let mut asked = self.asked.take();
         let MemoryOperands { mem, address: a, value, guard } = operands;
         // The access as the shared parts want it; the address is dealt with here.
         let zero = self.e.imm(I32, 0);
         let x = Access { data, mem, value, guard, address: Address::Uniform(zero), offset: 0 };
         let offset = i64::from(mem.offset) as u64;
         if self.is_uniform(a) {
+            self.ask_now(&mut asked)?;
             let s = self.scalar(a)?;
             let s = self.e.iadd_imm(s, offset);
             if value.is_none_or(|v| self.is_uniform(v)) {
@@ -49,19 +52,45 @@ impl Lower<'_, '_> {
             true => {
                 let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
-                self.side_by_side(&x, first, span.wraps, parts)?
+                self.side_by_side(&x, first, span.wraps, asked.take(), parts)?
             }
             false => {
                 let parts = parts(self)?;
                 if by_vectors {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
-                    self.side_by_side(&x, first, Some(odd), |_| Ok(parts))?
+                    self.side_by_side(&x, first, Some(odd), asked.take(), |_| Ok(parts))?
                 } else {
+                    self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
                 }
             }
         };
         self.define_loaded(data, loaded)
+    }
+
+    /// Asks before an access that does not ask by itself.
+    fn ask_now(&mut self, asked: &mut Option<Asked<'a>>) -> Result<(), Error> {
+        asked.take().map_or(Ok(()), |asked| self.ask(&asked))
+    }
+
+    /// Whether all lanes of the chunk take part, wherever this code runs.
+    fn takes_all(&self, guard: Option<Value>) -> bool {
+        let is_all = |guard| self.is_active_mask(guard) || self.f.as_const(guard) == Some(1);
+        self.all_enter && guard.is_none_or(is_all)
+    }
+
+    /// Whether addresses of a space are the host's: those that permits are asked for.
+    fn is_of_host(&self, space: Space) -> bool {
+        self.options.permits && matches!(space, Space::Global(_))
+    }
+
+    /// The host's address of an address of a space.
+    fn host_address(&mut self, space: Space, address: V) -> V {
+        if self.is_of_host(space) {
+            return address;
+        }
+        let base = self.base(space);
+        self.e.iadd(base, address)
     }
 
     /// Defines what a load gives.
@@ -80,24 +109,24 @@ impl Lower<'_, '_> {
         self.options.checked_memory && !self.options.translated
     }
 
-    /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned.
-    fn bad_bits(&mut self, address: V, mem: MemAccess) -> V {
+    /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned. `None`: there are none.
+    fn bad_bits(&mut self, address: V, mem: MemAccess) -> Option<V> {
         let ty = self.e.ty(address);
         // What has been permitted is inside.
-        let mut bad = match self.options.permits {
-            true => self.e.imm(ty, 0),
+        let beyond = match self.options.permits {
+            true => None,
             false => {
                 let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
                 let high = if ty == I64 { high } else { self.e.splat(ty, high) };
-                self.e.band(address, high)
+                Some(self.e.band(address, high))
             }
         };
-        if mem.align > 1 {
-            let whole = self.e.iadd_imm(address, 0u64.wrapping_sub(mem.align_offset.into()));
-            let low = self.e.band_imm(whole, u64::from(mem.align - 1));
-            bad = self.e.bor(bad, low);
+        if mem.align <= 1 {
+            return beyond;
         }
-        bad
+        let whole = self.e.iadd_imm(address, 0u64.wrapping_sub(mem.align_offset.into()));
+        let low = self.e.band_imm(whole, u64::from(mem.align - 1));
+        Some(beyond.map_or(low, |beyond| self.e.bor(beyond, low)))
     }
 
     /// One access for all lanes.
@@ -105,7 +134,10 @@ impl Lower<'_, '_> {
         let mem = x.mem;
         let ty = if mem.bytes == 8 { I64 } else { I32 };
         let active = x.guard.is_none_or(|g| self.is_active_mask(g));
-        let base = self.base(mem.space);
+        if !self.is_of_host(mem.space) {
+            // Made here, so that it is good behind.
+            self.base(mem.space);
+        }
         let value = match x.value {
             Some(v) => {
                 let s = self.scalar(v)?;
@@ -123,14 +155,16 @@ impl Lower<'_, '_> {
             self.e.brif(bits, (go, &[]), (end, skip));
             self.e.switch_to(go);
         }
-        let bad = self.bad_bits(address, mem);
-        let zero = self.e.imm(self.bits_type(), 0);
-        let bad = self.e.select(bad, bits, zero);
-        self.fault_lanes(x.data, mem, bad, |l, _| {
-            l.note_fault(FAULT_AT_PLACE);
-            address
-        });
+        if let Some(bad) = self.bad_bits(address, mem) {
+            let zero = self.e.imm(self.bits_type(), 0);
+            let bad = self.e.select(bad, bits, zero);
+            self.fault_lanes(x.data, mem, bad, |l, _| {
+                l.note_fault(FAULT_AT_PLACE);
+                address
+            });
+        }
         if self.checks_pages() {
+            let zero = self.e.imm(self.bits_type(), 0);
             let ok = self.page_ok(address, mem, mem.bytes.into(), x.store());
             let bad = self.e.select(ok, zero, bits);
             self.fault_page(x.data, mem, bad, address);
@@ -138,7 +172,7 @@ impl Lower<'_, '_> {
         if !active {
             self.note_guard(bits);
         }
-        let place = self.e.iadd(base, address);
+        let place = self.host_address(mem.space, address);
         self.site(x.data, TrapLane::First { guarded: !active });
         match value {
             Some(v) => {
@@ -181,23 +215,29 @@ impl Lower<'_, '_> {
         x: &Access<'_>,
         first: V,
         odd: Option<V>,
+        asked: Option<Asked<'a>>,
         parts: impl FnOnce(&mut Self) -> Result<Parts, Error>,
     ) -> Result<Option<Parts>, Error> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
-        let base = self.base(mem.space);
+        if !self.is_of_host(mem.space) {
+            // Made here, so that it is good behind.
+            self.base(mem.space);
+        }
         let value = x.value.map(|v| self.parts(v)).transpose()?;
         let bits = self.guard_bits(x.guard)?;
         let step = u64::from(mem.bytes);
-        let all = self.full_bits();
-        let missing = self.e.bxor_imm(bits, all);
+        // Elsewhere this costs nothing that was measured, and without it registers were chosen less well.
+        let is_known = self.is_of_host(mem.space) && self.takes_all(x.guard);
+        let missing = if is_known { None } else { Some(self.e.bxor_imm(bits, self.full_bits())) };
         let bad = self.bad_bits(first, mem);
-        let bad = self.e.icmp_imm(HostIntCC::NotEqual, bad, 0);
-        let missing = self.e.icmp_imm(HostIntCC::NotEqual, missing, 0);
-        let mut slow_way = self.e.bor(bad, missing);
-        if let Some(odd) = odd {
-            slow_way = self.e.bor(slow_way, odd);
-        }
+        let [bad, missing] =
+            [bad, missing].map(|word| word.map(|word| self.e.icmp_imm(HostIntCC::NotEqual, word, 0)));
+        let tests = [bad, missing, odd].into_iter().flatten();
+        let mut slow_way = match tests.reduce(|a, b| self.e.bor(a, b)) {
+            Some(any) => any,
+            None => self.e.imm(I32, 0),
+        };
         if self.checks_pages() {
             // Beyond the address space there is no entry to look at.
             let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
@@ -210,7 +250,11 @@ impl Lower<'_, '_> {
         self.e.brif(slow_way, (slow, &[]), (quick, &[]));
 
         self.e.switch_to(quick);
-        let place = self.e.iadd(base, first);
+        let asked = match asked {
+            Some(asked) => self.ask_of_first(asked, first, (mem.offset.into(), step as i64))?,
+            None => None,
+        };
+        let place = self.host_address(mem.space, first);
         self.e.store(place, self.context, at::VECTOR_BASE);
         let per = if wide(scalar) { 2 } else { 4 };
         let mut loaded = Vec::new();
@@ -226,6 +270,9 @@ impl Lower<'_, '_> {
 
         self.e.switch_to(slow);
         let aside = std::mem::replace(&mut self.aside, true);
+        if let Some(asked) = asked {
+            self.ask_slowly(asked)?;
+        }
         let addresses = parts(self)?;
         let lanes = self.wide_lanes(x, &addresses)?;
         self.aside = aside;
@@ -237,20 +284,22 @@ impl Lower<'_, '_> {
         let (mem, data) = (x.mem, x.data);
         let base = self.base(mem.space);
         let bits = self.guard_bits(x.guard)?;
-        let wrong: Vec<V> = addresses
+        let wrong: Option<Vec<V>> = addresses
             .iter()
             .map(|&a| {
-                let bad = self.bad_bits(a, mem);
-                self.e.icmp_imm(HostIntCC::NotEqual, bad, 0)
+                let bad = self.bad_bits(a, mem)?;
+                Some(self.e.icmp_imm(HostIntCC::NotEqual, bad, 0))
             })
             .collect();
-        let wrong = self.narrow_mask(&wrong);
-        let wrong = self.bits_of(&wrong);
-        let wrong = self.e.band(wrong, bits);
-        self.fault_lanes(data, mem, wrong, |l, lane| {
-            l.note_lanes(mem, bits, addresses);
-            l.dynamic_lane(addresses, lane)
-        });
+        if let Some(wrong) = wrong {
+            let wrong = self.narrow_mask(&wrong);
+            let wrong = self.bits_of(&wrong);
+            let wrong = self.e.band(wrong, bits);
+            self.fault_lanes(data, mem, wrong, |l, lane| {
+                l.note_lanes(mem, bits, addresses);
+                l.dynamic_lane(addresses, lane)
+            });
+        }
         let offsets: Vec<V> =
             addresses.iter().flat_map(|&p| [0, 1].map(|half| self.e.extract(p, half))).collect();
         if self.checks_pages() {

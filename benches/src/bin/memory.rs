@@ -1,9 +1,9 @@
 //! What calls of guest memory cost: mapping, copies, recorded stores, and kernels in spaces of each form. Prints a
 //! table; the yardsticks are run in turn with what they are compared to. `memory identity` (`careful`, `usual`, `registered`; `far`: with
-//! memory outside of the window) runs the kernels in such a space alone, with a second argument without AVX-512.
+//! memory outside of the window) runs the kernels in such a space alone; `memory identity avx2` without AVX-512, and a third argument
+//! lists the code (`memory registered native list`).
 
 use anyhow::Result;
-use std::alloc::Layout;
 use std::time::{Duration, Instant};
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{
@@ -32,8 +32,12 @@ fn quickest(mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
 fn main() -> Result<()> {
     // For a profiler: only the kernel, in one form of space.
     if let Some(form) = std::env::args().nth(1) {
-        let host = if std::env::args().nth(2).is_some() { HostLevel::Avx2 } else { HostLevel::Native };
-        let engine = Engine::new(Config::default().tier(Tier::Jit).threads(1).host(host))?;
+        let is_avx2 = std::env::args().nth(2).is_some_and(|level| level == "avx2");
+        let host = if is_avx2 { HostLevel::Avx2 } else { HostLevel::Native };
+        let lists = std::env::args().nth(3).is_some();
+        let config = Config::default().tier(Tier::Jit).threads(1).host(host);
+        let observe = config.observe.listings(lists);
+        let engine = Engine::new(config.observe(observe))?;
         let memory = Memory::with(&options_of(&form))?;
         if form == "far" {
             memory.map(Some(0x1234_5000_0000), PAGE_BYTES, Access::ReadWrite)?;
@@ -41,6 +45,12 @@ fn main() -> Result<()> {
         for kernel in &KERNELS {
             let ready = Ready::new(&engine, &memory, kernel, form == "registered")?;
             println!("{}, {form}: {:?}", kernel.name, quickest(|| ready.run())?);
+            if lists {
+                let report = engine.run(&ready.program, &memory, &ready.launch)?;
+                for function in report.listings.unwrap_or_default().functions {
+                    println!("{:?}, {}:\n{}{}", function.kind, function.name, function.clif, function.host);
+                }
+            }
         }
         return Ok(());
     }
@@ -206,33 +216,14 @@ const KERNELS: [Kernel; 5] = [
 /// Threads of a launch, in waves.
 const WAVES: u32 = 16384;
 
-/// Memory of the process that is registered.
-struct Registered(*mut u8, Layout);
-
-impl Registered {
-    fn new(bytes: usize) -> Result<Registered> {
-        let layout = Layout::from_size_align(bytes, 2 << 20)?;
-        // SAFETY: the size is not zero.
-        let at = unsafe { std::alloc::alloc_zeroed(layout) };
-        anyhow::ensure!(!at.is_null(), "no memory");
-        Ok(Registered(at, layout))
-    }
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        // SAFETY: allocated so, and no launch runs.
-        unsafe { std::alloc::dealloc(self.0, self.1) };
-    }
-}
-
 /// A kernel with its memory, to be run.
 struct Ready<'a> {
     engine: &'a Engine,
     memory: &'a Memory,
     program: Program,
     launch: Launch,
-    _registered: Option<Registered>,
+    /// Whose memory is registered here, and where.
+    owner: Option<(Memory, u64)>,
 }
 
 impl Ready<'_> {
@@ -268,20 +259,19 @@ impl Ready<'_> {
         memory.write(place, &code)?;
         let program = Program::load_at(memory, place, &options)?;
         let bytes = 256 * u64::from(WAVES);
-        let mut registered = None;
-        let at = match registers {
-            true => {
-                let own = registered.insert(Registered::new(2 * bytes as usize)?);
-                // SAFETY: it lives as long as this, and only the guest accesses it.
-                unsafe { memory.map_host(None, own.0, 2 * bytes, Access::ReadWrite) }?
-            }
-            false => memory.map(None, 2 * bytes, Access::ReadWrite)?,
-        };
+        // What is registered is another space's, so that all forms have pages of the same size.
+        let owner = registers.then(|| Memory::with(&options_of("identity"))).transpose()?;
+        let at = owner.as_ref().unwrap_or(memory).map(None, 2 * bytes, Access::ReadWrite)?;
+        if registers {
+            let start = std::ptr::with_exposed_provenance_mut(at as usize);
+            // SAFETY: its owner lives as long as this, and only the guest accesses it.
+            unsafe { memory.map_host(None, start, 2 * bytes, Access::ReadWrite) }?;
+        }
         let words = (0..2 * bytes / 4).flat_map(|n| (n as u32).wrapping_mul(0x9e37_79b5).to_le_bytes());
         memory.write(at, &words.collect::<Vec<u8>>())?;
         let user_data = [at, at + bytes].iter().flat_map(|&at| [at as u32, (at >> 32) as u32]).collect();
         let launch = Launch::default().grid([WAVES, 1, 1]).block([64, 1, 1]).user_data(user_data);
-        let ready = Ready { engine, memory, program, launch, _registered: registered };
+        let ready = Ready { engine, memory, program, launch, owner: owner.map(|owner| (owner, at)) };
         ready.run()?;
         Ok(ready)
     }
@@ -295,9 +285,9 @@ impl Ready<'_> {
 
 impl Drop for Ready<'_> {
     fn drop(&mut self) {
-        if let Some(registered) = &self._registered {
+        if let Some((_, at)) = &self.owner {
             // A failure leaves it registered with nobody to use it.
-            let _ = self.memory.unmap(registered.0.addr() as u64);
+            let _ = self.memory.unmap(*at);
         }
     }
 }

@@ -152,7 +152,7 @@ pub unsafe extern "C" fn warpjit_memory_new(
 
 /// Makes a space over a range of host addresses that the caller has reserved, and maps and unmaps by itself. Guest address 0 is `base`; a
 /// guest may access what is accessible there, and anything else is a fault. Calls that map, unmap and protect are errors. `bytes` is a
-/// power of two, at least 4 GiB; `base` is at a page.
+/// power of two, at least 4 GiB; `base` is at a page. It is an error (kind RangePlace) if no process can have these addresses.
 ///
 /// Until the memory is freed, and launches that ran in it have ended, the addresses from `base - WARPJIT_GUARD_BYTES` to `base + bytes +
 /// WARPJIT_GUARD_BYTES` hold nothing but what guests may access, and pages without access.

@@ -43,7 +43,7 @@ impl Number for Box<crate::Fault> {
 }
 
 others!(String &'static str [u32; 3] Axis super::Addresses super::RowsError crate::Isa crate::Chip Box<super::Error>);
-others!(warpjit_ir::meter::Task);
+others!(warpjit_ir::meter::Task super::ImageError crate::stage::Per);
 others!(warpjit_ir::verify::VerifyError warpjit_ir::interp::InvalidCode);
 
 impl Number for Denied {

@@ -246,6 +246,16 @@ kinds! {
             /// The most.
             most: u64,
         },
+        /// A range of the embedder's at addresses that no process has.
+        #[error("a range of {bytes:#x} bytes at {start:#x}: with {guard:#x} bytes before and after it, these are no addresses of a process")]
+        RangePlace {
+            /// Where it begins.
+            start: u64,
+            /// Its size.
+            bytes: u64,
+            /// Bytes on both sides that belong to it.
+            guard: u64,
+        },
         /// Options of a space: a number of ignored bits that is not possible.
         #[error("options of a space: {bits} ignored bits, possible are up to {limit}")]
         IgnoredBits {

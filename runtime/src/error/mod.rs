@@ -8,6 +8,7 @@ mod compile;
 mod config;
 mod container;
 mod dependency;
+mod image;
 mod kinds;
 mod launch;
 mod memory;
@@ -17,6 +18,7 @@ mod state;
 pub use compile::{BudgetError, CompileError};
 pub use config::ConfigError;
 pub use dependency::DependencyError;
+pub use image::ImageError;
 pub use kinds::Axis;
 pub use launch::{LaunchError, RowsError};
 pub use memory::{Addresses, MemoryError};
@@ -162,6 +164,7 @@ impl Error {
             Error::Os { .. } => "Os",
             Error::Memory(error) => error.kind(),
             Error::Container(error) => container::kind(error),
+            Error::Program(ProgramError::Image { source, .. }) => source.kind(),
             Error::Program(error) => error.kind(),
             Error::Launch(LaunchError::Rows { source, .. }) => source.kind(),
             Error::Launch(error) => error.kind(),
@@ -183,6 +186,7 @@ impl Error {
             Error::Os { code, .. } if name == "code" => u64::try_from((*code)?).ok(),
             Error::Memory(error) => error.number(name),
             Error::Container(error) => container::number(error, name),
+            Error::Program(ProgramError::Image { source, .. }) => source.number(name),
             Error::Program(error) => error.number(name),
             Error::Launch(LaunchError::Rows { source, .. }) => source.number(name),
             Error::Launch(LaunchError::Segment { source, .. }) => source.number(name),

@@ -1,5 +1,6 @@
 //! Why a program is refused.
 
+use super::ImageError;
 use super::kinds::kinds;
 use crate::{Chip, Isa};
 use warpjit_ir::interp::InvalidCode;
@@ -27,12 +28,12 @@ kinds! {
             source: InvalidCode,
         },
         /// An image contradicts itself, or the interface of its graphics stage.
-        #[error("{name}: {reason}")]
+        #[error("{name}: {source}")]
         Image {
             /// The program's name.
             name: String,
             /// How.
-            reason: String,
+            source: ImageError,
         },
         /// No bundle of VP1 begins there.
         #[error("no bundle at word {word:#x}")]

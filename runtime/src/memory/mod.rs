@@ -168,7 +168,8 @@ impl Memory {
     /// ([`GUARD_BYTES`]) are the embedder's, and hold nothing but what the guest may access and pages without access.
     ///
     /// # Errors
-    /// If `bytes` is not a power of two from 4 GiB to [`WINDOW_BYTES`], or `base` is not at a page.
+    /// If `bytes` is not a power of two from 4 GiB to [`WINDOW_BYTES`], `base` is not at a page, or no process can have all of the
+    /// addresses that must be the embedder's: they would include the first page, or end beyond 2^56.
     pub unsafe fn over(base: *mut u8, bytes: u64) -> Result<Self, Error> {
         let page = rustix::param::page_size();
         if !bytes.is_power_of_two() || !(1 << 32..=WINDOW_BYTES).contains(&bytes) {
@@ -177,6 +178,12 @@ impl Memory {
         if !base.addr().is_multiple_of(page) {
             let (found, align) = (base.addr() as u64, page as u64);
             return Err(MemoryError::Unaligned { what: "a range's start", found, align }.into());
+        }
+        let start = base.addr() as u64;
+        let is_possible = start >= GUARD_BYTES + page as u64
+            && start.checked_add(bytes + GUARD_BYTES).is_some_and(|end| end <= HOST_BYTES);
+        if !is_possible {
+            return Err(MemoryError::RangePlace { start, bytes, guard: GUARD_BYTES }.into());
         }
         // SAFETY: as the caller promises.
         let window = unsafe { Reservation::of_embedder(base, bytes) };
@@ -421,6 +428,9 @@ impl Memory {
         self.0.space.window_pages().as_ptr().cast()
     }
 }
+
+/// Addresses that processes have at most, on any host.
+const HOST_BYTES: u64 = 1 << 56;
 
 /// A memory that a launch uses ([`Memory::hold`]).
 #[derive(Debug)]

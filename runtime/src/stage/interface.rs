@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{InputPlace, MOST_STREAMS, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
-use crate::{Error, ProgramError};
+use crate::{Error, ImageError, ProgramError};
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::function::Imm;
 use warpjit_ir::{Function, Opcode, Space, Value};
@@ -89,45 +89,45 @@ fn loads_known_words(function: &Function) -> bool {
 impl StageProgram {
     /// Checks an interface against the image that was lifted for it.
     pub fn new(image: &KernelImage, interface: StageInterface) -> Result<Self, Error> {
-        let bad = |reason: String| Error::from(ProgramError::Image { name: image.name.clone(), reason });
+        let bad = |source: ImageError| Error::from(ProgramError::Image { name: image.name.clone(), source });
         let stage = interface.stage.name();
         let Some(layout) = image.stage.clone() else {
-            return Err(bad(format!("{stage} programs of this kind are not supported")));
+            return Err(bad(ImageError::NoStage { stage }));
         };
         let lanes = image.abi.warp_lanes as usize;
         let StageInterface { vertices, invocations, max_vertices, .. } = interface;
         if [vertices, invocations, max_vertices].iter().any(|&n| n > MOST) {
-            return Err(bad(format!("more than {MOST} vertices or threads of a primitive")));
+            return Err(bad(ImageError::Vertices { limit: MOST }));
         }
         let has_primitives =
             matches!(interface.stage, Stage::TessControl | Stage::TessEval | Stage::Geometry);
         if has_primitives && (vertices == 0 || invocations == 0) {
-            return Err(bad(format!("a {stage} program has at least one vertex and one thread")));
+            return Err(bad(ImageError::EmptyPrimitive { stage }));
         }
         if interface.stage == Stage::Geometry && max_vertices == 0 {
-            return Err(bad("a geometry program emits at least one vertex".into()));
+            return Err(bad(ImageError::NoVertices));
         }
         if interface.streams > MOST_STREAMS {
-            return Err(bad(format!("there are {MOST_STREAMS} vertex streams at most")));
+            return Err(bad(ImageError::Streams { streams: interface.streams, limit: MOST_STREAMS }));
         }
         if interface.stage == Stage::TessControl {
             let most = u64::from(layout.patches_per_warp) * u64::from(invocations);
             if most == 0 || most > lanes as u64 {
-                return Err(bad(format!("{most} lanes of patches in a warp of {lanes}")));
+                return Err(bad(ImageError::PatchLanes { lanes: most, warp: lanes }));
             }
         }
         let (has, wants) = (layout.inputs.len(), interface.inputs.len());
         if has != wants || layout.outputs.len() != interface.outputs.len() {
-            return Err(bad("its layout is not of this interface".into()));
+            return Err(bad(ImageError::OtherLayout));
         }
         for input in &interface.inputs {
             if !allowed(interface.stage).contains(&input.per) {
-                return Err(bad(format!("{stage} programs have no inputs per {:?}", input.per)));
+                return Err(bad(ImageError::InputPer { stage, per: input.per }));
             }
         }
         let words = interface.inputs.iter().map(|i| i.words).chain(interface.outputs.iter().map(|o| o.words));
         if let Some(words) = words.into_iter().find(|words| !(1..=MOST_WORDS).contains(words)) {
-            return Err(bad(format!("an input or output of {words} words")));
+            return Err(bad(ImageError::Words { words, limit: MOST_WORDS }));
         }
         let shared_bytes = image.shared_bytes as usize;
         let mut program = StageProgram {
@@ -154,13 +154,13 @@ impl StageProgram {
     }
 
     /// Checks that all areas are inside, and notes what is to be cleared.
-    fn check_areas(&mut self, image: &KernelImage) -> Result<(), String> {
+    fn check_areas(&mut self, image: &KernelImage) -> Result<(), ImageError> {
         let local = image.local_bytes / 4;
         let mut filled = vec![false; local as usize];
         let mut inputs = Vec::new();
         let word = |address: u64, words: u32| match address.is_multiple_of(4) && address / 4 < words.into() {
             true => Ok((address / 4) as usize),
-            false => Err(format!("an input or output at {address:#x}, beyond the memory of the lanes")),
+            false => Err(ImageError::Beyond { address }),
         };
         for &(_, address) in &self.layout.lane_words {
             inputs.push(word(address.into(), local)?);
@@ -181,7 +181,7 @@ impl StageProgram {
         self.keeps_inputs = keeps(&image.function, &inputs);
         for place in inputs {
             if std::mem::replace(&mut filled[place], true) {
-                return Err(format!("two inputs at {:#x}", place * 4));
+                return Err(ImageError::TwoInputs { address: place as u64 * 4 });
             }
         }
         let is_geometry = self.interface.stage == Stage::Geometry;
@@ -200,7 +200,7 @@ impl StageProgram {
             }
             let strides = [area.start, area.word_stride, if rows > 1 { area.row_stride } else { 0 }];
             if strides.iter().any(|stride| !stride.is_multiple_of(4)) {
-                return Err("an output that does not stand at whole words".into());
+                return Err(ImageError::RaggedOutput { address: area.start });
             }
             if let Some(written) = area.written {
                 word(u64::from(written) + 4 * u64::from(output.words - 1), local)?;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each program of tests uses some of it")]
 
+pub mod own;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{

@@ -79,6 +79,10 @@ impl Edit<'_> {
         let fits = |&end: &u64| end <= limit && self.space().exists(address, end);
         let end = address.checked_add(bytes).filter(fits);
         let end = end.ok_or(MemoryError::Outside { address, bytes, addresses })?;
+        // The host's null pointer is the guest's, too.
+        if form.is_identity && address == 0 {
+            return Err(MemoryError::NoAddress { address }.into());
+        }
         if bytes > WINDOW_BYTES {
             return Err(MemoryError::TooLarge { address: Some(address), bytes, limit: WINDOW_BYTES }.into());
         }
