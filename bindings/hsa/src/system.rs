@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use warpjit_card::settings::{CHIP, Settings};
 use warpjit_card::store_code;
 use warpjit_frontend::gcn::abi::{GDS_ADDRESS, GDS_BYTES, GDS_SYNC_BYTES};
-use warpjit_runtime::{Access, Config, Engine, Error};
+use warpjit_runtime::{Access, Engine, Error};
 
 /// The library's state. It is made once, and stays until the process ends.
 pub struct System {
@@ -125,16 +125,7 @@ impl System {
     }
 
     pub(crate) fn engine(&self) -> std::result::Result<&Engine, Error> {
-        let made = self.engine.get_or_init(|| {
-            Engine::new(
-                Config::default()
-                    .threads(self.settings.threads)
-                    .tier(self.settings.tier)
-                    .host(self.settings.host)
-                    .cache(self.settings.cache.clone())
-                    .count(self.reporter.counts()),
-            )
-        });
+        let made = self.engine.get_or_init(|| self.settings.engine(self.reporter.counts()));
         made.as_ref().map_err(Clone::clone)
     }
 }

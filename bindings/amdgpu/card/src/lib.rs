@@ -56,7 +56,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use warpjit_runtime::{Config, Engine, Error, ProgramCache};
+use warpjit_runtime::{Engine, Error, ProgramCache};
 
 /// A card. Several files may have it open; each has memory of its own.
 pub struct Card {
@@ -118,16 +118,7 @@ impl Card {
     }
 
     pub(crate) fn engine(&self) -> Result<&Engine, Error> {
-        let made = self.engine.get_or_init(|| {
-            Engine::new(
-                Config::default()
-                    .threads(self.settings.threads)
-                    .tier(self.settings.tier)
-                    .host(self.settings.host)
-                    .cache(self.settings.cache.clone())
-                    .count(self.reporter.counts()),
-            )
-        });
+        let made = self.engine.get_or_init(|| self.settings.engine(self.reporter.counts()));
         made.as_ref().map_err(Clone::clone)
     }
 

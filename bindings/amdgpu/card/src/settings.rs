@@ -2,7 +2,7 @@
 
 use crate::chip::Chip;
 use std::path::{Path, PathBuf};
-use warpjit_runtime::{CacheConfig, HostLevel, Tier};
+use warpjit_runtime::{CacheConfig, Config, Engine, Error, HostLevel, Tier};
 
 /// Name of the card ([`Chip::find`]).
 pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
@@ -90,6 +90,15 @@ impl Settings {
         let folder = self.record.as_deref()?;
         let is_wanted = self.record_kernel.is_empty() || kernel().contains(&self.record_kernel);
         is_wanted.then_some(folder)
+    }
+
+    /// An engine that runs dispatches as they say. `counts`: with counts of instructions.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn engine(&self, counts: bool) -> Result<Engine, Error> {
+        let config = Config::default().threads(self.threads).tier(self.tier).host(self.host);
+        Engine::new(config.cache(self.cache.clone()).count(counts))
     }
 
     /// What the environment says, by a function that gives its variables.
