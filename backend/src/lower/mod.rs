@@ -22,6 +22,7 @@ mod preload;
 mod rows;
 mod slot_checks;
 mod translate;
+mod walk;
 mod wide;
 
 use std::rc::Rc;
@@ -222,6 +223,9 @@ pub(crate) struct Lower<'a, 'b> {
     /// Whether all lanes of the chunk are.
     all_enter: bool,
     next_chunk: HostBlock,
+    /// In scalar code: which lanes it goes through, and those behind this one, i64, where their bits are gone through.
+    walk: Option<walk::LaneWalk>,
+    left: Option<V>,
     /// The exit of the chunks before this one.
     exit_so_far: V,
     sigs: Signatures,
@@ -370,6 +374,8 @@ impl<'a, 'b> Lower<'a, 'b> {
             active: Rc::new([]),
             all_enter: false,
             next_chunk: HostBlock::from_u32(0),
+            walk: None,
+            left: None,
             exit_so_far: none,
             sigs,
         }
