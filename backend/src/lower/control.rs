@@ -332,6 +332,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
+        if self.walk.as_ref().is_some_and(|walk| walk.spares(inst)) {
+            return Ok(start + 1);
+        }
         match self.mad_versions_to(b, start) {
             Some(end) => {
                 self.mad_versions(b, start..end)?;

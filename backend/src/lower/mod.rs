@@ -493,6 +493,9 @@ impl Lower<'_, '_> {
 
     /// The lowest lane (i32) whose bit is set.
     fn lowest_lane(&mut self, bits: V) -> V {
+        if self.options.single {
+            return self.e.imm(I32, 0);
+        }
         let lane = self.e.ctz(bits);
         if self.lanes() > 32 { self.e.ireduce(I32, lane) } else { lane }
     }

@@ -5,7 +5,7 @@
 //! the lanes of the mask are gone through, by its bits. The others are done before the first one, all at once: their masks in vectors,
 //! the wave's scalars once.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use warpjit_ir::function::Terminator;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Imm, Inst, Opcode, Value};
@@ -36,6 +36,10 @@ pub(super) struct LaneWalk {
     masks: Vec<(usize, Value)>,
     /// Slots of the wave that the others set.
     slots: Vec<Inst>,
+    /// Slots that are set to a truth value in the lanes that are gone through, always to that one, and nowhere read: all is done together.
+    ones: HashMap<usize, bool>,
+    /// Instructions that are not needed in the code of one lane.
+    spared: HashSet<Inst>,
     /// The exit of the others.
     exit: u32,
 }
@@ -66,10 +70,22 @@ impl LaneWalk {
         }
         let Terminator::Return { exit, exited, cond } = f.term(rest) else { return None };
         let nothing = |mask: &Option<Value>| mask.is_none_or(|v| f.as_const(v) == Some(0));
-        if *exit >= warpjit_ir::regions::promote::FAULT_EXIT || !nothing(exited) || !f.block(rest).params.is_empty() {
+        if *exit >= warpjit_ir::regions::promote::FAULT_EXIT
+            || !nothing(exited)
+            || !f.block(rest).params.is_empty()
+        {
             return None;
         }
-        let mut walk = LaneWalk { lanes, rest, scalars: Vec::new(), masks: Vec::new(), slots: Vec::new(), exit: *exit };
+        let mut walk = LaneWalk {
+            lanes,
+            rest,
+            scalars: Vec::new(),
+            masks: Vec::new(),
+            slots: Vec::new(),
+            ones: HashMap::new(),
+            spared: HashSet::new(),
+            exit: *exit,
+        };
         let mut bits = Masks { f, known: HashMap::new(), set: Vec::new() };
         let blocks = if rest == entry { vec![entry] } else { vec![entry, rest] };
         for &inst in blocks.iter().flat_map(|&b| &f.block(b).insts) {
@@ -77,8 +93,69 @@ impl LaneWalk {
         }
         let is_known = |v: Value| bits.known.get(&v).copied().unwrap_or_default();
         // The condition of a branch behind the region holds in no lane outside of the mask.
-        let fits = nothing(cond) && lanes.is_none_or(|(mask, _)| is_known(mask) && f.as_const(mask).is_none());
-        (fits && bits.known.values().filter(|&&mask| mask).count() <= MOST_MASKS).then_some(walk)
+        let fits =
+            nothing(cond) && lanes.is_none_or(|(mask, _)| is_known(mask) && f.as_const(mask).is_none());
+        if !fits || bits.known.values().filter(|&&mask| mask).count() > MOST_MASKS {
+            return None;
+        }
+        if let Some((mask, _)) = lanes {
+            let mut none = HashSet::new();
+            none_of(f, mask, &mut none);
+            walk.masks.retain(|&(slot, value)| f.as_const(value) != Some(0) || !none.contains(&slot));
+            walk.spare(f, order);
+        }
+        Some(walk)
+    }
+
+    /// Finds what need not be done lane by lane in those that are gone through.
+    fn spare(&mut self, f: &Function, order: &[Block]) {
+        let gone_through: Vec<Block> = order.iter().copied().filter(|&b| b != self.rest).collect();
+        let insts = || gone_through.iter().flat_map(|&b| f.block(b).insts.iter().copied());
+        for &(slot, value) in &self.masks {
+            let own = |inst: &Inst| matches!(f.inst(*inst).imm, Imm::Slot(of) if of.index() == slot);
+            let truth = |inst: Inst| match (f.inst(inst).op, &f.inst(inst).args[..]) {
+                (Opcode::SlotSet, &[value]) => f.as_const(value).map(|bits| bits & 1 != 0),
+                _ => None,
+            };
+            let mut truths = insts().filter(own).map(truth);
+            let Some(Some(first)) = truths.next() else { continue };
+            let ends = |b: &Block| {
+                !matches!(f.term(*b), Terminator::Return { .. }) || f.block(*b).insts.iter().any(own)
+            };
+            if f.as_const(value).is_some()
+                && truths.all(|other| other == Some(first))
+                && gone_through.iter().all(ends)
+            {
+                self.ones.insert(slot, first);
+                self.spared.extend(insts().filter(own));
+            }
+        }
+        // What only the masks are made of.
+        let mut used: HashSet<Value> = HashSet::new();
+        for &b in &gone_through {
+            if b != f.entry {
+                f.block(b)
+                    .insts
+                    .iter()
+                    .filter(|i| !self.spared.contains(i))
+                    .for_each(|&i| used.extend(&f.inst(i).args));
+                f.term(b).for_each_use(|v| _ = used.insert(v));
+            }
+        }
+        for &inst in f.block(f.entry).insts.iter().rev() {
+            let data = f.inst(inst);
+            match data.result {
+                Some(r) if !used.contains(&r) && (data.op == Opcode::SlotGet || data.op.is_pure()) => {
+                    self.spared.insert(inst);
+                }
+                _ => used.extend(&data.args),
+            }
+        }
+    }
+
+    /// Whether an instruction is not needed in the code of one lane.
+    pub fn spares(&self, inst: Inst) -> bool {
+        self.spared.contains(&inst)
     }
 
     /// Notes what an instruction does in the other lanes; `None` if that differs from lane to lane.
@@ -125,7 +202,9 @@ impl LaneWalk {
             (Opcode::LaneBit, _, Some(r)) if args_are(&|v| bits.is_scalar(v)) => {
                 bits.known.insert(r, true);
             }
-            (Opcode::Splat, _, Some(r)) if f.ty(r).scalar == Scalar::I1 && args_are(&|v| bits.is_scalar(v)) => {
+            (Opcode::Splat, _, Some(r))
+                if f.ty(r).scalar == Scalar::I1 && args_are(&|v| bits.is_scalar(v)) =>
+            {
                 bits.known.insert(r, true);
             }
             (Opcode::Iand | Opcode::Ior | Opcode::Ixor | Opcode::Inot | Opcode::Select, _, Some(r))
@@ -142,6 +221,16 @@ impl LaneWalk {
     fn note_scalar(&mut self, bits: &mut Masks<'_>, inst: Inst, r: Value) {
         self.scalars.push(inst);
         bits.known.insert(r, false);
+    }
+}
+
+/// Slots of which no lane is in the mask that they hold, if none is in this one.
+fn none_of(f: &Function, mask: Value, none: &mut HashSet<usize>) {
+    let Some(data) = f.def_inst(mask) else { return };
+    match (data.op, data.imm) {
+        (Opcode::SlotGet, Imm::Slot(slot)) => _ = none.insert(slot.index()),
+        (Opcode::Ior, _) => data.args.iter().for_each(|&arg| none_of(f, arg, none)),
+        _ => {}
     }
 }
 
@@ -172,14 +261,20 @@ impl Lower<'_, '_> {
     /// How the region's lanes are gone through, if not all of them need to be.
     pub(super) fn lane_walk(&self) -> Option<LaneWalk> {
         let options = self.options;
-        let may = options.single && self.all_enter && !options.count && !options.may_wait && !self.asks_once();
-        let walk = LaneWalk::of(self.f, &self.blocks.order.blocks).filter(|_| may && self.of_row.is_none())?;
+        let may =
+            options.single && self.all_enter && !options.count && !options.may_wait && !self.asks_once();
+        let walk =
+            LaneWalk::of(self.f, &self.blocks.order.blocks).filter(|_| may && self.of_row.is_none())?;
         self.f.lanes.is_multiple_of(TOGETHER as u32).then_some(walk)
     }
 
     /// Does what the lanes do that are not gone through. Goes to `done` with the exit if there are no others; otherwise gives these,
     /// i64, and the exit so far.
-    pub(super) fn rest_of_lanes(&mut self, walk: &LaneWalk, done: HostBlock) -> Result<Option<(V, V)>, Error> {
+    pub(super) fn rest_of_lanes(
+        &mut self,
+        walk: &LaneWalk,
+        done: HostBlock,
+    ) -> Result<Option<(V, V)>, Error> {
         for &inst in &walk.scalars {
             self.inst(inst)?;
         }
@@ -227,7 +322,8 @@ impl Lower<'_, '_> {
         let offset = self.e.shl(first, 2);
         let place = self.e.iadd(self.frame, offset);
         let mut made = HashMap::new();
-        let mask = walk.lanes.map(|(mask, _)| self.mask_together(&mut made, mask, place, first)).transpose()?;
+        let mask =
+            walk.lanes.map(|(mask, _)| self.mask_together(&mut made, mask, place, first)).transpose()?;
         let mut values = Vec::with_capacity(walk.masks.len());
         for &(slot, value) in &walk.masks {
             values.push((slot, self.mask_together(&mut made, value, place, first)?));
@@ -236,12 +332,17 @@ impl Lower<'_, '_> {
             let offset = self.slot_offsets[slot] as i32;
             for (n, &new) in value.iter().enumerate() {
                 let at = offset + 16 * n as i32;
-                let new = match mask {
-                    Some(mask) => {
+                let new = match (mask, walk.ones.get(&slot)) {
+                    // Of what is set in all lanes nothing is kept.
+                    (Some(mask), Some(&own)) => {
+                        let own = self.e.imm(I32X4, u64::from(u32::MAX) * u64::from(own));
+                        self.e.sel(mask[n], own, new)
+                    }
+                    (Some(mask), None) => {
                         let old = self.e.load(I32X4, place, at);
                         self.e.sel(mask[n], old, new)
                     }
-                    None => new,
+                    (None, _) => new,
                 };
                 self.e.store(new, place, at);
             }
