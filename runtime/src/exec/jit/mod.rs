@@ -34,7 +34,7 @@ use warpjit_ir::passes::permit;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, full, one_lane, skip_empty};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, full, skip_empty};
 use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
@@ -401,14 +401,15 @@ impl Jit {
         if options.all_enter {
             full::all_enter(&mut region.mask);
         }
-        self.generator.optimize(&mut region, meter)?;
-        if self.generator.joins_regions() && !self.is_single() && chunk_lanes < self.kernel.func.lanes {
-            skip_empty(&mut region.mask, meter)?;
+        if self.is_single() {
+            self.generator.optimize_one_lane(&mut region, meter)?;
+        } else {
+            self.generator.optimize(&mut region, meter)?;
+            if self.generator.joins_regions() && chunk_lanes < self.kernel.func.lanes {
+                skip_empty(&mut region.mask, meter)?;
+            }
         }
         self.generator.specialize(&mut region, options.all_enter);
-        if self.is_single() {
-            one_lane(&mut region.mask, meter)?;
-        }
         options.single = self.is_single();
         for a in assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);
