@@ -17,6 +17,9 @@ use crate::host::Host;
 pub(crate) struct Emit<'b> {
     pub(crate) b: FunctionBuilder<'b>,
     pub(crate) host: Host,
+    /// Whether what is computed of constants is not emitted. For scalar code, in which masks are constants; code of vectors has few such
+    /// operations, and its registers are better left as they are allocated without it.
+    pub(crate) folds: bool,
 }
 
 /// The type of one element.
@@ -83,6 +86,9 @@ impl Emit<'_> {
 
     /// The value of a scalar constant. Cranelift does not fold them here: it runs without optimisations.
     fn known(&self, v: V) -> Option<u64> {
+        if !self.folds {
+            return None;
+        }
         let dfg = &self.b.func.dfg;
         match dfg.insts[dfg.value_def(v).inst()?] {
             InstructionData::UnaryImm { opcode: HostOpcode::Iconst, imm } => Some(imm.bits() as u64),

@@ -239,7 +239,7 @@ pub(crate) fn lower(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let carried = Carried::new(Emit { b: builder, host: options.target.host });
+    let carried = Carried::new(Emit { b: builder, host: options.target.host, folds: options.single });
     let mut lower = Lower::new(f, options, env, list, carried);
     lower.function()?;
     Ok(lower.into_carried().finish(options))
@@ -255,7 +255,7 @@ pub(crate) fn lower_phases(
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
     let Some(first) = options.first() else { return Err(Error::Malformed("a kernel without phases".into())) };
-    let mut carried = Carried::new(Emit { b: builder, host: first.target.host });
+    let mut carried = Carried::new(Emit { b: builder, host: first.target.host, folds: first.single });
     for (number, (phase, options)) in phases.iter().zip(options).enumerate() {
         let mut lower = Lower::new(phase.func, options, env, list, carried);
         if number == 0 {
@@ -275,7 +275,7 @@ pub(crate) fn lower_chain(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let mut carried = Carried::new(Emit { b: builder, host: options.target.host });
+    let mut carried = Carried::new(Emit { b: builder, host: options.target.host, folds: options.single });
     for (number, link) in links.iter().enumerate() {
         let mut lower = Lower::new(link.func, &link.options, env, list, carried);
         if number == 0 {
@@ -296,7 +296,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
         let Carried {
-            e,
+            mut e,
             sites,
             pures,
             devices,
@@ -308,6 +308,8 @@ impl<'a, 'b> Lower<'a, 'b> {
             of_row,
             of_chain,
         } = carried;
+        // Of a chain's links, some may run in one chunk of the whole warp.
+        e.folds = options.single;
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
