@@ -22,7 +22,7 @@ mod sample_block;
 mod stored;
 mod versions;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,7 @@ use crate::cache::CacheConfig;
 use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::limits::Limits;
+use crate::exec::strategy::Strategy;
 use crate::fork::{Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
@@ -134,6 +135,8 @@ pub struct Jit {
     saving: AtomicU64,
     /// Number of regions loaded from the cache.
     loaded: AtomicU64,
+    /// The strategy that was found to be the best for the kernel, as [`Strategy::stored`]; 0 if none was.
+    strategy: AtomicU8,
     /// Compiled code as text, if kept.
     listings: Mutex<Vec<Arc<CodeListing>>>,
 }
@@ -181,6 +184,7 @@ impl Jit {
             unsaved: AtomicBool::new(false),
             saving: AtomicU64::new(0),
             loaded: AtomicU64::new(0),
+            strategy: AtomicU8::new(0),
             listings: Mutex::default(),
             kernel,
         };
@@ -189,6 +193,19 @@ impl Jit {
             jit.load_from(cache);
         }
         Ok(jit)
+    }
+
+    /// The strategy that was found to be the best for the kernel, by this process or an earlier one.
+    pub fn strategy(&self) -> Option<Strategy> {
+        Strategy::of_stored(self.strategy.load(Ordering::Relaxed))
+    }
+
+    /// Notes the strategy that was found, for the cache.
+    pub fn note_strategy(&self, found: Option<Strategy>) {
+        let Some(number) = found.map(Strategy::stored) else { return };
+        if self.strategy.swap(number, Ordering::Relaxed) != number {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Bytes of compiled code, and of what is kept for each block.
