@@ -1,7 +1,9 @@
 //! A thin layer over Cranelift's instruction builders. No other module names them, because Cranelift's API changes often.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData};
+use cranelift_codegen::ir::{
+    self, AtomicRmwOp, BlockArg, InstBuilder, InstructionData, MemFlagsData, Opcode as HostOpcode,
+};
 use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::types::Scalar;
 
@@ -15,6 +17,9 @@ use crate::host::Host;
 pub(crate) struct Emit<'b> {
     pub(crate) b: FunctionBuilder<'b>,
     pub(crate) host: Host,
+    /// Whether what is computed of constants is not emitted. For scalar code, in which masks are constants; code of vectors has few such
+    /// operations, and its registers are better left as they are allocated without it.
+    pub(crate) folds: bool,
 }
 
 /// The type of one element.
@@ -63,8 +68,8 @@ macro_rules! emit_typed {
 
 impl Emit<'_> {
     emit! {
-        iadd(x, y); isub(x, y); imul(x, y); umulhi(x, y); smulhi(x, y); ineg(x);
-        band(x, y); bor(x, y); bxor(x, y); bnot(x); band_not(x, y);
+        iadd(x, y); isub(x, y); imul(x, y); umulhi(x, y); smulhi(x, y);
+        bxor(x, y); bnot(x); band_not(x, y);
         ishl(x, y); ushr(x, y); sshr(x, y); rotl(x, y);
         umin(x, y); umax(x, y); smin(x, y); smax(x, y);
         popcnt(x); clz(x); ctz(x); bitrev(x); bswap(x);
@@ -72,11 +77,80 @@ impl Emit<'_> {
         floor(x); ceil(x); trunc(x); nearest(x); fneg(x); fabs(x);
         fvpromote_low(x); fvdemote(x); vany_true(x);
         swiden_low(x); swiden_high(x); uwiden_low(x); uwiden_high(x);
-        select(c, x, y); bitselect(c, x, y); snarrow(x, y); unarrow(x, y); swizzle(x, y);
+        bitselect(c, x, y); snarrow(x, y); unarrow(x, y); swizzle(x, y);
     }
     emit_typed! {
-        splat; scalar_to_vector; ireduce; uextend; sextend; fpromote; fdemote;
+        splat; scalar_to_vector; ireduce; sextend; fpromote; fdemote;
         fcvt_to_uint_sat; fcvt_to_sint_sat; fcvt_from_uint; fcvt_from_sint; x86_cvtt2dq; vhigh_bits;
+    }
+
+    /// The value of a scalar constant. Cranelift does not fold them here: it runs without optimisations.
+    fn known(&self, v: V) -> Option<u64> {
+        if !self.folds {
+            return None;
+        }
+        let dfg = &self.b.func.dfg;
+        match dfg.insts[dfg.value_def(v).inst()?] {
+            InstructionData::UnaryImm { opcode: HostOpcode::Iconst, imm } => Some(imm.bits() as u64),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn ineg(&mut self, x: V) -> V {
+        match self.known(x) {
+            Some(bits) => self.imm_like(x, bits.wrapping_neg()),
+            None => self.b.ins().ineg(x),
+        }
+    }
+
+    pub(crate) fn uextend(&mut self, ty: HostType, x: V) -> V {
+        let low = u64::MAX >> (64 - self.ty(x).bits().min(64));
+        match self.known(x) {
+            Some(bits) => self.imm(ty, bits & low),
+            None => self.b.ins().uextend(ty, x),
+        }
+    }
+
+    pub(crate) fn band(&mut self, x: V, y: V) -> V {
+        match (self.known(x), self.known(y)) {
+            (Some(a), Some(b)) => self.imm_like(x, a & b),
+            (Some(0), _) => x,
+            (_, Some(0)) => y,
+            _ => self.b.ins().band(x, y),
+        }
+    }
+
+    pub(crate) fn bor(&mut self, x: V, y: V) -> V {
+        match (self.known(x), self.known(y)) {
+            (Some(a), Some(b)) => self.imm_like(x, a | b),
+            (Some(0), _) => y,
+            (_, Some(0)) => x,
+            _ => self.b.ins().bor(x, y),
+        }
+    }
+
+    pub(crate) fn select(&mut self, c: V, x: V, y: V) -> V {
+        match self.known(c) {
+            Some(0) => y,
+            Some(_) => x,
+            None => self.b.ins().select(c, x, y),
+        }
+    }
+
+    /// If a value is 0 or not as another one, or the other way round: that one, and whether it is so.
+    fn same_truth(&self, v: V) -> Option<(V, bool)> {
+        let dfg = &self.b.func.dfg;
+        let InstructionData::Ternary { opcode: HostOpcode::Select, args: [c, x, y] } =
+            dfg.insts[dfg.value_def(v).inst()?]
+        else {
+            return None;
+        };
+        match (self.known(x)?, self.known(y)?) {
+            (0, 0) => None,
+            (_, 0) => Some((c, true)),
+            (0, _) => Some((c, false)),
+            _ => None,
+        }
     }
 
     pub(crate) fn ty(&self, v: V) -> HostType {
@@ -327,6 +401,16 @@ impl Emit<'_> {
     }
 
     pub(crate) fn brif(&mut self, c: V, taken: (HostBlock, &[V]), next: (HostBlock, &[V])) {
+        match self.known(c) {
+            Some(0) => return self.jump(next.0, next.1),
+            Some(_) => return self.jump(taken.0, taken.1),
+            None => {}
+        }
+        let (c, taken, next) = match self.same_truth(c) {
+            Some((other, true)) => (other, taken, next),
+            Some((other, false)) => (other, next, taken),
+            None => (c, taken, next),
+        };
         let list = |values: &[V]| -> Vec<BlockArg> { values.iter().map(|&v| v.into()).collect() };
         self.b.ins().brif(c, taken.0, &list(taken.1), next.0, &list(next.1));
     }

@@ -150,6 +150,14 @@ pub(crate) trait Flow<'a> {
     ) -> Result<BranchOperands<Self::Condition, Self::Reg>, Error>;
     /// Appends arguments that the generator itself passes to a block.
     fn more_args(&mut self, _to: Block, _list: &mut Vec<Self::Reg>) {}
+    /// The successor that a branch of the region certainly takes, without arguments.
+    fn decided(&self, _: Block) -> Option<Block> {
+        None
+    }
+    /// Whether what a block does is done elsewhere.
+    fn is_done(&self, _: Block) -> bool {
+        false
+    }
     /// Emits a back edge that the generator treats specially; `false` if the edge is an ordinary one.
     fn own_way_back(
         &mut self,
@@ -172,7 +180,8 @@ pub(crate) trait Flow<'a> {
         if !f.block(f.entry).params.is_empty() {
             return Err(Error::Malformed("the entry block has parameters".into()));
         }
-        let order = self.host_blocks().order.blocks.clone();
+        let mut order = self.host_blocks().order.blocks.clone();
+        order.retain(|&b| !self.is_done(b));
         for &b in &order {
             let host = self.new_block_of(b);
             self.host_blocks().of[b.index()] = Some(host);
@@ -212,6 +221,9 @@ pub(crate) trait Flow<'a> {
     }
 
     fn terminator(&mut self, b: Block) -> Result<(), Error> {
+        if let Some(to) = self.decided(b) {
+            return self.go(b, to, &[]);
+        }
         match self.region().0.term(b) {
             Terminator::Jump(call) => {
                 let args = self.edge_args(call)?;

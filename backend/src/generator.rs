@@ -4,7 +4,9 @@
 //! For launches there are two generators: one with vectors of 128 bits, for every host, and one with vectors of 512 bits, for hosts with
 //! AVX-512. No other module asks which of the two it has. (A third, `avx512/eight`, is for the samplers of hosts with AVX2.)
 
-use warpjit_ir::regions::{ChunkLimits, Region, optimize_within, serialize_lanes, versions};
+use warpjit_ir::regions::{
+    ChunkLimits, Region, optimize_one_lane, optimize_within, serialize_lanes, versions,
+};
 use warpjit_ir::{Function, Meter, Slot, Stopped};
 
 use crate::costs;
@@ -80,6 +82,14 @@ impl Generator {
     /// When the meter's budget is used up or the work is cancelled.
     pub fn optimize(self, region: &mut Region, meter: &Meter) -> Result<(), Stopped> {
         optimize_within(region, self.wide, meter)
+    }
+
+    /// The same for chunks of a single lane.
+    ///
+    /// # Errors
+    /// When the meter's budget is used up or the work is cancelled.
+    pub fn optimize_one_lane(self, region: &mut Region, meter: &Meter) -> Result<(), Stopped> {
+        optimize_one_lane(region, self.wide, meter)
     }
 
     /// Gives an optimised region what the generator profits from: serialised lanes, or versions for full masks and another order of

@@ -46,6 +46,7 @@ fn engines() -> Vec<(String, Engine)> {
     for lockstep in [false, true] {
         list.push(engine(Tier::Jit, HostLevel::Native, lockstep, None));
         list.push(engine(Tier::Jit, HostLevel::Native, lockstep, Some(1)));
+        list.push(engine(Tier::Jit, HostLevel::Avx2, lockstep, Some(0)));
         list.push(engine(Tier::Jit, HostLevel::Avx2, lockstep, None));
     }
     list

@@ -112,7 +112,7 @@ fn global_memory_is_in_lock_step_where_asked_for() {
 fn holds_in_step(source: &str, launch: &str) {
     let guest = Guest::new(source, launch);
     for tier in [Tier::Interp, Tier::Jit] {
-        for chunk_groups in [1, 2, 4].map(Some) {
+        for chunk_groups in [0, 1, 2, 4].map(Some) {
             let config = Config::default().tier(tier).chunk_groups(chunk_groups).lockstep(true).threads(1);
             let outcome = guest.run(config).unwrap();
             let text = outcome.to_text(false);

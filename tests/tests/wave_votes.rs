@@ -155,3 +155,69 @@ fn lanes_of_a_function_are_counted_wherever_it_returns() {
         assert_eq!(many - few, 32);
     }
 }
+
+#[test]
+fn few_lanes_are_active_in_phases_that_atomics_end() {
+    // In turn k only lane 7 k + 3 is active, then none, then all; the others' registers and what the wave counts stay right.
+    let text = "s_mov_b32 s8, 0
+        v_mov_b32 v4, 0
+        v_mov_b32 v5, 1
+        s_mov_b64 s[10:11], exec
+    again:
+        s_mul_i32 s9, s8, 7
+        s_add_u32 s9, s9, 3
+        v_cmp_eq_u32 vcc, s9, v0
+        s_and_saveexec_b64 s[12:13], vcc
+        v_mov_b32 v6, 5
+        buffer_atomic_add v6, v1, s[4:7], 0 offen glc
+        s_waitcnt vmcnt(0)
+        v_add_u32 v4, v6, v4
+        s_mov_b64 exec, 0
+        buffer_atomic_add v5, v1, s[4:7], 0 offen glc
+        s_waitcnt vmcnt(0)
+        v_mov_b32 v4, 77
+        s_mov_b64 exec, s[12:13]
+        buffer_atomic_add v5, v1, s[4:7], 0 offen
+        s_add_u32 s8, s8, 1
+        s_cmp_lt_u32 s8, 9
+        s_cbranch_scc1 again
+        v_mov_b32 v3, s8
+        v_add_u32 v3, v3, v4
+        buffer_store_dword v3, v1, s[4:7], 0 offen offset:256\n";
+    // Lane n has its turn k = (n - 3) / 7, in which it finds what the k turns before have added.
+    let turn = |n: u32| (n >= 3 && (n - 3).is_multiple_of(7) && (n - 3) / 7 < 9).then(|| (n - 3) / 7);
+    check(text, |n| match n {
+        0..64 => 1000 + n + 9 + if turn(n).is_some() { 5 } else { 0 },
+        64..128 => 9 + turn(n - 64).map_or(0, |k| 1000 + (n - 64) + k),
+        _ => 1000 + n,
+    });
+}
+
+#[test]
+fn saved_masks_of_lanes_that_are_not_active_are_empty() {
+    // EXEC is saved under EXEC, twice; what was saved becomes EXEC where all lanes are active again, and is a number of lanes.
+    let text = "s_mov_b64 s[10:11], exec
+        v_cmp_lt_u32 vcc, 40, v0
+        s_and_saveexec_b64 s[12:13], vcc
+        buffer_atomic_add v0, v1, s[4:7], 0 offen
+        v_cmp_gt_u32 vcc, 50, v0
+        s_and_saveexec_b64 s[14:15], vcc
+        buffer_atomic_add v0, v1, s[4:7], 0 offen
+        s_mov_b64 s[16:17], exec
+        s_mov_b64 exec, s[10:11]
+        v_mov_b32 v4, 0
+        v_mov_b32 v5, 1
+        s_mov_b64 exec, s[14:15]
+        v_add_u32 v4, v4, v5
+        s_mov_b64 exec, s[16:17]
+        v_add_u32 v4, v4, v5
+        s_bcnt1_i32_b64 s8, s[14:15]
+        s_mov_b64 exec, s[10:11]
+        v_add_u32 v3, s8, v4
+        buffer_store_dword v3, v1, s[4:7], 0 offen offset:256\n";
+    check(text, |n| match n {
+        0..64 => 1000 + n + n * u32::from(n > 40) + n * u32::from((41..50).contains(&n)),
+        64..128 => 23 + u32::from(n > 104) + u32::from((105..114).contains(&n)),
+        _ => 1000 + n,
+    });
+}

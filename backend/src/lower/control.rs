@@ -36,12 +36,6 @@ impl Lower<'_, '_> {
 
     /// The region for each chunk with an active lane, `whole` where all lanes are; then back, or to where a warp of a row is done.
     pub(super) fn chunks(&mut self, whole: bool, warp_done: Option<HostBlock>) -> Result<(), Error> {
-        let (head, start, next, done) = (self.e.block(), self.e.block(), self.e.block(), self.e.block());
-        self.lane = self.e.param(head, I64);
-        let so_far = self.e.param(head, I64);
-        let exit = self.e.param(next, I64);
-        let last_exit = self.e.param(done, I64);
-        (self.exit_so_far, self.next_chunk) = (so_far, next);
         self.all_enter = whole;
         if self.asks_once() {
             // Lanes that were split off a call that waits go on with its answers: lane 0 is not among them.
@@ -50,6 +44,48 @@ impl Lower<'_, '_> {
             let is_new = self.e.band_imm(active, 1);
             self.e.store(is_new, self.context, at::NEW_RUN);
         }
+        let (next, done) = (self.e.block(), self.e.block());
+        let exit = self.e.param(next, I64);
+        let last_exit = self.e.param(done, I64);
+        self.next_chunk = next;
+        // Another call may take over the lanes that are left where a region waits: then each is asked for.
+        let start = match self.options.single && !self.options.may_wait {
+            true => self.lanes_by_bits(done, exit)?,
+            false => Some(self.chunks_in_order(whole, done, exit)),
+        };
+        self.e.switch_to(done);
+        match warp_done {
+            Some(warp_done) => self.e.jump(warp_done, &[last_exit]),
+            None => self.e.ret(last_exit),
+        }
+        let Some(start) = start else { return self.end_loops() };
+
+        self.e.switch_to(start);
+        let lane = self.e.ireduce(I32, self.lane);
+        self.e.store(lane, self.context, at::CHUNK_LANE);
+        let offset = self.e.shl(self.lane, 2);
+        self.frame_lane = self.e.iadd(self.frame, offset);
+        if self.options.single {
+            self.bits = self.e.imm(I32, 1);
+            self.first_active = self.e.imm(I32, 0);
+            self.active = std::rc::Rc::new([self.e.imm(I8, 1)]);
+        } else if whole {
+            self.bits = self.e.imm(self.bits_type(), self.full_bits());
+            self.first_active = self.e.imm(I32, 0);
+            self.active = vec![self.e.imm(I32X4, u64::from(u32::MAX)); self.groups].into();
+        } else {
+            self.first_active = self.lowest_lane(self.bits);
+            self.active = self.lanes_of_bits(self.bits);
+        }
+        self.body()
+    }
+
+    /// The loop over all chunks; gives the block where one starts.
+    fn chunks_in_order(&mut self, whole: bool, done: HostBlock, exit: V) -> HostBlock {
+        let (head, start, next) = (self.e.block(), self.e.block(), self.next_chunk);
+        self.lane = self.e.param(head, I64);
+        let so_far = self.e.param(head, I64);
+        self.exit_so_far = so_far;
         let zero = self.e.imm(I64, 0);
         self.e.jump(head, &[zero, zero]);
 
@@ -76,30 +112,34 @@ impl Lower<'_, '_> {
         let lane = self.e.iadd_imm(self.lane, self.lanes() as u64);
         let more = self.e.icmp_imm(HostIntCC::UnsignedLessThan, lane, u64::from(self.f.lanes));
         self.e.brif(more, (head, &[lane, exit]), (done, &[exit]));
-        self.e.switch_to(done);
-        match warp_done {
-            Some(warp_done) => self.e.jump(warp_done, &[last_exit]),
-            None => self.e.ret(last_exit),
-        }
+        start
+    }
 
-        self.e.switch_to(start);
-        let lane = self.e.ireduce(I32, self.lane);
-        self.e.store(lane, self.context, at::CHUNK_LANE);
-        let offset = self.e.shl(self.lane, 2);
-        self.frame_lane = self.e.iadd(self.frame, offset);
-        if self.options.single {
-            self.bits = self.e.imm(I32, 1);
-            self.first_active = self.e.imm(I32, 0);
-            self.active = std::rc::Rc::new([self.e.imm(I8, 1)]);
-        } else if whole {
-            self.bits = self.e.imm(self.bits_type(), self.full_bits());
-            self.first_active = self.e.imm(I32, 0);
-            self.active = vec![self.e.imm(I32X4, u64::from(u32::MAX)); self.groups].into();
-        } else {
-            self.first_active = self.lowest_lane(self.bits);
-            self.active = self.lanes_of_bits(self.bits);
+    /// The loop over lanes of scalar code, by the bits of those that take part; gives the block where one starts, if there are any.
+    fn lanes_by_bits(&mut self, done: HostBlock, exit: V) -> Result<Option<HostBlock>, Error> {
+        let zero = self.e.imm(I64, 0);
+        let (head, start, next) = (self.e.block(), self.e.block(), self.next_chunk);
+        let rest = self.e.param(head, I64);
+        self.exit_so_far = self.e.param(head, I64);
+        self.walk = self.lane_walk();
+        match self.walk.clone() {
+            Some(walk) => {
+                let Some((lanes, exit)) = self.rest_of_lanes(&walk, done)? else { return Ok(None) };
+                self.e.jump(head, &[lanes, exit]);
+            }
+            None => {
+                let lanes = self.lanes_that_enter();
+                self.e.brif(lanes, (head, &[lanes, zero]), (done, &[zero]));
+            }
         }
-        self.body()
+        self.e.switch_to(head);
+        let left = self.next_lane(rest);
+        self.left = Some(left);
+        self.e.jump(start, &[]);
+
+        self.e.switch_to(next);
+        self.e.brif(left, (head, &[left, exit]), (done, &[exit]));
+        Ok(Some(start))
     }
 
     /// Lanes of a mask at their places in the warp, i64.
@@ -292,6 +332,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
+        if self.walk.as_ref().is_some_and(|walk| walk.spares(inst)) {
+            return Ok(start + 1);
+        }
         match self.mad_versions_to(b, start) {
             Some(end) => {
                 self.mad_versions(b, start..end)?;
@@ -339,6 +382,14 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             self.any(&parts)
         };
         Ok(BranchOperands { condition, taken: self.edge_args(taken)?, next: self.edge_args(next)? })
+    }
+
+    fn decided(&self, b: Block) -> Option<Block> {
+        self.walked_to(b)
+    }
+
+    fn is_done(&self, b: Block) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.rest == b)
     }
 
     fn slot_get(&mut self, data: &InstData, slot: usize) -> Result<(), Error> {
@@ -403,9 +454,14 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 // The only chunk.
                 None if self.lanes() >= self.f.lanes as usize => self.frame,
                 None => {
-                    let active = self.e.load(I64, self.context, at::ACTIVE);
-                    let shifted = self.e.ushr(active, self.lane);
-                    let later = self.e.shr(shifted, self.lanes() as u32);
+                    let later = match self.left {
+                        Some(left) => left,
+                        None => {
+                            let active = self.e.load(I64, self.context, at::ACTIVE);
+                            let shifted = self.e.ushr(active, self.lane);
+                            self.e.shr(shifted, self.lanes() as u32)
+                        }
+                    };
                     let beside = self.e.iadd_imm(self.frame, 8);
                     self.e.select(later, beside, self.frame)
                 }

@@ -22,6 +22,7 @@ mod preload;
 mod rows;
 mod slot_checks;
 mod translate;
+mod walk;
 mod wide;
 
 use std::rc::Rc;
@@ -224,6 +225,9 @@ pub(crate) struct Lower<'a, 'b> {
     /// Whether all lanes of the chunk are.
     all_enter: bool,
     next_chunk: HostBlock,
+    /// In scalar code: which lanes it goes through, and those behind this one, i64, where their bits are gone through.
+    walk: Option<walk::LaneWalk>,
+    left: Option<V>,
     /// The exit of the chunks before this one.
     exit_so_far: V,
     sigs: Signatures,
@@ -237,7 +241,7 @@ pub(crate) fn lower(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let carried = Carried::new(Emit { b: builder, host: options.target.host });
+    let carried = Carried::new(Emit { b: builder, host: options.target.host, folds: options.single });
     let mut lower = Lower::new(f, options, env, list, carried);
     lower.function()?;
     Ok(lower.into_carried().finish(options))
@@ -253,7 +257,7 @@ pub(crate) fn lower_phases(
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
     let Some(first) = options.first() else { return Err(Error::Malformed("a kernel without phases".into())) };
-    let mut carried = Carried::new(Emit { b: builder, host: first.target.host });
+    let mut carried = Carried::new(Emit { b: builder, host: first.target.host, folds: first.single });
     for (number, (phase, options)) in phases.iter().zip(options).enumerate() {
         let mut lower = Lower::new(phase.func, options, env, list, carried);
         if number == 0 {
@@ -273,7 +277,7 @@ pub(crate) fn lower_chain(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let mut carried = Carried::new(Emit { b: builder, host: options.target.host });
+    let mut carried = Carried::new(Emit { b: builder, host: options.target.host, folds: options.single });
     for (number, link) in links.iter().enumerate() {
         let mut lower = Lower::new(link.func, &link.options, env, list, carried);
         if number == 0 {
@@ -294,7 +298,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
         let Carried {
-            e,
+            mut e,
             sites,
             pures,
             devices,
@@ -306,6 +310,8 @@ impl<'a, 'b> Lower<'a, 'b> {
             of_row,
             of_chain,
         } = carried;
+        // Of a chain's links, some may run in one chunk of the whole warp.
+        e.folds = options.single;
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
@@ -373,6 +379,8 @@ impl<'a, 'b> Lower<'a, 'b> {
             active: Rc::new([]),
             all_enter: false,
             next_chunk: HostBlock::from_u32(0),
+            walk: None,
+            left: None,
             exit_so_far: none,
             sigs,
         }
@@ -490,6 +498,9 @@ impl Lower<'_, '_> {
 
     /// The lowest lane (i32) whose bit is set.
     fn lowest_lane(&mut self, bits: V) -> V {
+        if self.options.single {
+            return self.e.imm(I32, 0);
+        }
         let lane = self.e.ctz(bits);
         if self.lanes() > 32 { self.e.ireduce(I32, lane) } else { lane }
     }

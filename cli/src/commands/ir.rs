@@ -13,7 +13,7 @@ use warpjit_ir::meter::{Budget, Meter, Task, Usage};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{ChunkLimits, Kernel, Region, RegionOptions, one_lane};
+use warpjit_ir::regions::{ChunkLimits, Kernel, Region, RegionOptions};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -165,9 +165,9 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        settings.generator.optimize(&mut region, &meter)?;
-        if settings.single {
-            one_lane(&mut region.mask, &meter)?;
+        match settings.single {
+            true => settings.generator.optimize_one_lane(&mut region, &meter)?,
+            false => settings.generator.optimize(&mut region, &meter)?,
         }
         let _ = writeln!(text, "{}", show(&region, shapes)?);
     }

@@ -33,7 +33,7 @@ mod waiting;
 pub mod wave;
 mod wave_memory;
 
-pub use optimize::{one_lane, optimize, optimize_within, serialize_lanes, skip_empty, versions};
+pub use optimize::{optimize, optimize_one_lane, optimize_within, serialize_lanes, skip_empty, versions};
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -14,11 +14,43 @@ use warpjit_ir_core::verify::verify;
 
 /// Runs passes in order; the meter may stop the work between two of them.
 fn run(func: &mut Function, passes: &[Pass], meter: &Meter) -> Result<(), Stopped> {
-    for pass in passes {
-        meter.step(1 + func.insts.len() / 16)?;
-        pipeline(func, &[*pass]);
+    Passes::new(meter).run(func, passes)
+}
+
+/// Passes over one function. One that has found nothing to do is left out until another one has changed something: it would find nothing
+/// again. Nobody else changes the function in between.
+struct Passes<'a> {
+    meter: &'a Meter,
+    /// How many have changed the function.
+    changes: usize,
+    /// Passes that have found nothing, each with the number of changes at that time.
+    idle: Vec<(Pass, usize)>,
+}
+
+impl<'a> Passes<'a> {
+    fn new(meter: &'a Meter) -> Passes<'a> {
+        Passes { meter, changes: 0, idle: Vec::new() }
     }
-    Ok(())
+
+    /// Runs passes in order; the meter may stop the work between two of them.
+    fn run(&mut self, func: &mut Function, passes: &[Pass]) -> Result<(), Stopped> {
+        for &pass in passes {
+            let known = self.idle.iter().position(|&(idle, _)| std::ptr::fn_addr_eq(idle, pass));
+            if known.is_some_and(|known| self.idle[known].1 == self.changes) {
+                continue;
+            }
+            self.meter.step(1 + func.insts.len() / 16)?;
+            if pipeline(func, &[pass]) {
+                self.changes += 1;
+                continue;
+            }
+            match known {
+                Some(known) => self.idle[known].1 = self.changes,
+                None => self.idle.push((pass, self.changes)),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Finds constants, uniform and equal values. In this order: a uniform type lets `fold` use scalar rules, and folded operands are equal to
@@ -39,34 +71,41 @@ pub fn optimize(region: &mut Region, special: bool) {
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Result<(), Stopped> {
-    meter.stage("optimising it")?;
+    let mut passes = Passes::new(meter);
     let mask = &mut region.mask;
-    // Calls of pure functions become operations, which all later passes see.
-    run(mask, &[if special { expand::run_but_special } else { expand::run }], meter)?;
-    run(mask, &SIMPLIFY, meter)?;
-    // Branches that are decided go, and with them edges to parameters; then selects that are seen only where their condition holds.
-    run(mask, &[simplify_cfg::run, demand::run], meter)?;
-    // Before `pairs`: joining two words of floats for a store is done before a loop's exit, where it makes their NaN bits visible to
-    // `canon`.
-    run(mask, &[classes::run, canon::run, pairs::run], meter)?;
+    begin(mask, special, &mut passes)?;
     // `demand` has left operands in place of selects, and `pairs` has made operations of 64 bits: both give new constants and equal values.
-    run(mask, &SIMPLIFY, meter)?;
+    passes.run(mask, &SIMPLIFY)?;
     // Again, since equal masks are one value now: more masks imply another. `remaining` asks the same, of masks that `demand` has left.
     // Then words are joined whose selects are gone.
-    run(mask, &[demand::run, remaining::run, pairs::run], meter)?;
+    passes.run(mask, &[demand::run, remaining::run, pairs::run])?;
     // Again, for the operations that those three have made.
-    run(mask, &[fold::run, classes::run, canon::run, gvn::run], meter)?;
+    passes.run(mask, &[fold::run, classes::run, canon::run, gvn::run])?;
     // In front of a loop, what has moved there may equal what was there.
-    run(mask, &[licm::run, gvn::run, dce::run], meter)?;
+    passes.run(mask, &[licm::run, gvn::run, dce::run])?;
     // Counted regions may exit at loop heads and store registers there.
     if region.counted {
-        sink::run(&mut region.mask);
+        passes.run(mask, &[sink::run])?;
     }
-    if ends::run(&mut region.mask) {
+    if ends::run(mask) {
+        passes.changes += 1;
         // On one side of the new branches masks are what they were before the loop, on the other they are empty.
-        run(&mut region.mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run], meter)?;
+        passes.run(mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run])?;
     }
     Ok(())
+}
+
+/// What all regions go through first.
+fn begin(mask: &mut Function, special: bool, passes: &mut Passes<'_>) -> Result<(), Stopped> {
+    passes.meter.stage("optimising it")?;
+    // Calls of pure functions become operations, which all later passes see.
+    passes.run(mask, &[if special { expand::run_but_special } else { expand::run }])?;
+    passes.run(mask, &SIMPLIFY)?;
+    // Branches that are decided go, and with them edges to parameters; then selects that are seen only where their condition holds.
+    passes.run(mask, &[simplify_cfg::run, demand::run])?;
+    // Before `pairs`: joining two words of floats for a store is done before a loop's exit, where it makes their NaN bits visible to
+    // `canon`.
+    passes.run(mask, &[classes::run, canon::run, pairs::run])
 }
 
 /// Serialises the last lanes of loops ([`lane_loops`]), for code generators that support it. `few` says for each loop how many lanes count
@@ -82,23 +121,30 @@ pub fn serialize_lanes(func: &mut Function, few: impl Fn(&Function, Block) -> u3
     parted
 }
 
-/// Specialises an optimised region for chunks of a single lane ([`mod@one_lane`]).
+/// Optimises a region's mask form for chunks of a single lane ([`mod@one_lane`]), in place of [`optimize_within`]: most of what that does
+/// after its beginning is about masks, which are known here.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
+pub fn optimize_one_lane(region: &mut Region, special: bool, meter: &Meter) -> Result<(), Stopped> {
+    let mut passes = Passes::new(meter);
+    let func = &mut region.mask;
+    begin(func, special, &mut passes)?;
     meter.stage("taking its lanes one by one")?;
     // What a lane's mask is when it enters is told first; each version then has it as a constant.
-    run(func, &[entry_mask::run], meter)?;
+    passes.run(func, &[entry_mask::run])?;
     for _ in 0..ONE_LANE_ROUNDS {
-        run(func, &[one_lane::run], meter)?;
+        passes.run(func, &[one_lane::run])?;
         // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them, of which comparisons
         // are decided again.
-        run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run], meter)?;
+        passes
+            .run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run])?;
     }
     // Without the mask most stores of slots change nothing, and what they stored is not computed.
-    run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run], meter)?;
-    run(func, &[licm::run, gvn::run, dce::run], meter)
+    passes.run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run])?;
+    // Words are joined whose selects are gone.
+    passes.run(func, &[pairs::run, fold::run, classes::run, canon::run])?;
+    passes.run(func, &[licm::run, gvn::run, dce::run])
 }
 
 /// Lets chunks leave an optimised region early in which no lane has the wave's mask. Not for chunks of whole warps.

@@ -10,6 +10,9 @@
 //! less often each time it confirms the choice. Whole warps take part from the second one on and narrower vectors from the third, since
 //! their code takes long to compile. They run for some time before they are timed first, so that their code has all that it will have. Time
 //! is the processor time of the thread that runs the block, so that other work on the machine does not decide.
+//!
+//! What was found is kept in the cache beside the kernel's code. A process that finds it there begins with that strategy ([`Choice::new`]) and
+//! measures after the first pause as usual.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -47,6 +50,16 @@ impl Strategy {
         Strategy::of(number as u8 + 1)
     }
 
+    /// The strategy with that number, as the cache has it: 0 is none.
+    pub fn of_stored(number: u8) -> Option<Strategy> {
+        Strategy::ALL.get(usize::from(number.checked_sub(1)?)).copied()
+    }
+
+    /// Its number in the cache.
+    pub fn stored(self) -> u8 {
+        self as u8 + 1
+    }
+
     fn of(number: u8) -> Strategy {
         Strategy::ALL[usize::from(number & STRATEGY)]
     }
@@ -80,6 +93,9 @@ const HOPELESS: u32 = 4;
 /// Pause between two measurements, as a multiple of the blocks that were timed: the first pause and the longest.
 const FIRST_PAUSE: u64 = 64;
 const LONGEST_PAUSE: u64 = 4096;
+
+/// Blocks to run with a strategy from the cache before the first measurement.
+const KNOWN_PAUSE: u64 = FIRST_PAUSE * FEW_BLOCKS * Strategy::ALL.len() as u64;
 
 /// Blocks timed with one strategy.
 #[derive(Clone, Copy, Default, Debug)]
@@ -150,9 +166,22 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A choice without measurements; the first one comes after `patience`.
-    pub fn new(patience: Duration) -> Choice {
-        Choice { now: AtomicU8::new(WARM_UP), left: AtomicU64::new(0), state: Mutex::default(), patience }
+    /// A choice without measurements; the first one comes after `patience`, or, if an earlier process has found the best strategy, after
+    /// some blocks with this.
+    pub fn new(patience: Duration, known: Option<Strategy>) -> Choice {
+        let (now, left) = known.map_or((WARM_UP, 0), |found| (found as u8, KNOWN_PAUSE));
+        let mut state = State::default();
+        if let Some(found) = known {
+            // All take part: none is new.
+            (state.found, state.pause, state.measured) = (found, FIRST_PAUSE, Strategy::OTHERS as u32);
+        }
+        Choice { now: AtomicU8::new(now), left: AtomicU64::new(left), state: Mutex::new(state), patience }
+    }
+
+    /// The strategy that was found to be the best, by the last measurement or before this process.
+    pub fn found(&self) -> Option<Strategy> {
+        let state = self.state.lock();
+        (state.measured > 0).then_some(state.found)
     }
 
     /// The strategy of the next block.
@@ -276,7 +305,7 @@ mod tests {
 
     /// A choice whose warm-up is over.
     fn measuring() -> Choice {
-        let choice = Choice::new(2 * MILLI);
+        let choice = Choice::new(2 * MILLI, None);
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, true));
         choice.took(Strategy::Vectors, 1, 3 * MILLI);
         assert_eq!(choice.strategy(), Strategy::Vectors);
@@ -302,6 +331,37 @@ mod tests {
             }
             assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{vectors} and {lanes}");
         }
+    }
+
+    #[test]
+    fn what_an_earlier_process_has_found_is_where_it_begins() {
+        assert_eq!(measuring().found(), None);
+        for known in Strategy::ALL {
+            assert_eq!(Strategy::of_stored(known.stored()), Some(known));
+            let choice = Choice::new(2 * MILLI, Some(known));
+            assert_eq!((choice.strategy(), choice.is_measuring()), (known, false));
+            assert_eq!(choice.found(), Some(known));
+            choice.ran(KNOWN_PAUSE - 1);
+            assert_eq!((choice.strategy(), choice.is_measuring()), (known, false));
+            choice.ran(1);
+            // Each strategy is measured, and another one may be chosen.
+            let best = if known == Strategy::Lanes { Strategy::Vectors } else { Strategy::Lanes };
+            while choice.is_measuring() {
+                let now = choice.strategy();
+                choice.took(now, 4, if now == best { 2 } else { 20 } * MILLI);
+            }
+            assert_eq!((choice.strategy(), choice.found()), (best, Some(best)));
+        }
+        for number in [0, 5, 255] {
+            assert_eq!(Strategy::of_stored(number), None);
+        }
+    }
+
+    #[test]
+    fn a_known_strategy_without_code_is_given_up() {
+        let choice = Choice::new(2 * MILLI, Some(Strategy::Lanes));
+        choice.give_up(Strategy::Lanes);
+        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
     }
 
     #[test]

@@ -23,8 +23,11 @@ pub fn run(func: &mut Function) -> bool {
     if func.form != Form::Mask || size > MOST_INSTS {
         return false;
     }
-    let Some(mask) = entry_mask(func, |_| true) else { return false };
-    part_by(func, mask).is_some()
+    let mask = match func.lane_mask {
+        Some(_) => working_mask(func),
+        None => entry_mask(func, |_| true),
+    };
+    mask.is_some_and(|mask| part_by(func, mask).is_some())
 }
 
 /// The same for chunks of several lanes: those of which no lane has the wave's mask.
@@ -100,6 +103,59 @@ fn entry_mask(func: &Function, is_it: impl Fn(Option<Slot>) -> bool) -> Option<V
     }
     let most = uses.into_iter().max_by_key(|&(v, uses)| (uses, std::cmp::Reverse(v)))?;
     (most.1 >= FEWEST_USES).then_some(most.0)
+}
+
+/// The mask of a wave under which most is done that is no mask itself: one that is read when the region starts, or made of such.
+fn working_mask(func: &Function) -> Option<Value> {
+    let mut works: HashMap<Value, usize> = HashMap::new();
+    for &inst in &func.block(func.entry).insts {
+        let data = func.inst(inst);
+        let Some(r) = data.result.filter(|&r| is_mask(func, r)) else { continue };
+        let made = matches!(data.op, Opcode::Iand | Opcode::Ior | Opcode::Ixor | Opcode::Inot);
+        let of = |known: &HashMap<Value, usize>| data.args.iter().all(|arg| known.contains_key(arg));
+        if data.op == Opcode::SlotGet || made && of(&works) {
+            works.insert(r, 0);
+        }
+    }
+    // What is done under a part of a mask is done under the mask. Uses come behind definitions, but around loops.
+    let mut under: HashMap<Value, usize> = HashMap::new();
+    let cfg = Cfg::new(func);
+    for &block in cfg.rpo.iter().rev() {
+        if let Some(term) = &func.block(block).term {
+            term.for_each_use(|v| {
+                if is_mask(func, v) && !matches!(term, Terminator::Return { .. }) {
+                    *under.entry(v).or_default() += 1;
+                }
+            });
+        }
+        for &inst in func.block(block).insts.iter().rev() {
+            let data = func.inst(inst);
+            let own = data.result.and_then(|r| under.get(&r)).copied().unwrap_or_default();
+            let is_mask = |v: Value| is_mask(func, v);
+            let weight = match data.op {
+                Opcode::Iand if data.result.is_some_and(is_mask) => own,
+                Opcode::Any => own,
+                Opcode::Ior | Opcode::Ixor | Opcode::Inot => 0,
+                Opcode::Select if data.result.is_some_and(is_mask) => 0,
+                // A mask that is set.
+                Opcode::SlotSet if data.args.len() == 1 => 0,
+                _ => 1,
+            };
+            for &arg in data.args.iter().filter(|&&arg| weight > 0 && is_mask(arg)) {
+                let sum = under.entry(arg).or_default();
+                *sum = sum.saturating_add(weight);
+            }
+        }
+    }
+    for (mask, works) in &mut works {
+        *works = under.get(mask).copied().unwrap_or_default();
+    }
+    let most = works.into_iter().max_by_key(|&(v, works)| (works, std::cmp::Reverse(v)))?;
+    (most.1 > 0).then_some(most.0)
+}
+
+fn is_mask(func: &Function, v: Value) -> bool {
+    func.ty(v).scalar == Scalar::I1 && !func.ty(v).uniform
 }
 
 /// The instructions of the entry block that a value is made of, and the others. `None` if they cannot come first.

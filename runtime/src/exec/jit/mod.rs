@@ -22,7 +22,7 @@ mod sample_block;
 mod stored;
 mod versions;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use warpjit_ir::passes::permit;
 use warpjit_ir::passes::translate;
 use warpjit_ir::passes::translate::Translation;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, full, one_lane, skip_empty};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, full, skip_empty};
 use warpjit_ir::{Block, Function, Imm, Meter, Opcode, Stopped};
 
 use crate::cache::CacheConfig;
@@ -42,6 +42,7 @@ use crate::cache::CacheConfig;
 use crate::cache::{Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::limits::Limits;
+use crate::exec::strategy::Strategy;
 use crate::fork::{Guard, Mutex};
 use crate::variant::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
@@ -134,6 +135,8 @@ pub struct Jit {
     saving: AtomicU64,
     /// Number of regions loaded from the cache.
     loaded: AtomicU64,
+    /// The strategy that was found to be the best for the kernel, as [`Strategy::stored`]; 0 if none was.
+    strategy: AtomicU8,
     /// Compiled code as text, if kept.
     listings: Mutex<Vec<Arc<CodeListing>>>,
 }
@@ -181,6 +184,7 @@ impl Jit {
             unsaved: AtomicBool::new(false),
             saving: AtomicU64::new(0),
             loaded: AtomicU64::new(0),
+            strategy: AtomicU8::new(0),
             listings: Mutex::default(),
             kernel,
         };
@@ -189,6 +193,19 @@ impl Jit {
             jit.load_from(cache);
         }
         Ok(jit)
+    }
+
+    /// The strategy that was found to be the best for the kernel, by this process or an earlier one.
+    pub fn strategy(&self) -> Option<Strategy> {
+        Strategy::of_stored(self.strategy.load(Ordering::Relaxed))
+    }
+
+    /// Notes the strategy that was found, for the cache.
+    pub fn note_strategy(&self, found: Option<Strategy>) {
+        let Some(number) = found.map(Strategy::stored) else { return };
+        if self.strategy.swap(number, Ordering::Relaxed) != number {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Bytes of compiled code, and of what is kept for each block.
@@ -401,14 +418,15 @@ impl Jit {
         if options.all_enter {
             full::all_enter(&mut region.mask);
         }
-        self.generator.optimize(&mut region, meter)?;
-        if self.generator.joins_regions() && !self.is_single() && chunk_lanes < self.kernel.func.lanes {
-            skip_empty(&mut region.mask, meter)?;
+        if self.is_single() {
+            self.generator.optimize_one_lane(&mut region, meter)?;
+        } else {
+            self.generator.optimize(&mut region, meter)?;
+            if self.generator.joins_regions() && chunk_lanes < self.kernel.func.lanes {
+                skip_empty(&mut region.mask, meter)?;
+            }
         }
         self.generator.specialize(&mut region, options.all_enter);
-        if self.is_single() {
-            one_lane(&mut region.mask, meter)?;
-        }
         options.single = self.is_single();
         for a in assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);

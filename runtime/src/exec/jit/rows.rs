@@ -302,6 +302,10 @@ impl Jit {
     /// Whether a block of this size must first run warp by warp. That shows the lane patterns between phases, from
     /// which grid-row code for its class is made.
     pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
+        if self.variant.single {
+            // It has no grid-row code, and finding the phases takes as long as a third of its compilation.
+            return false;
+        }
         let kind = self.known_class(size);
         let is_own =
             |code: &Arc<Compiled>| code.facts.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);

@@ -17,6 +17,7 @@ use crate::bytes::{Reader, Writer};
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::Announced;
 use crate::digest::Digest;
+use crate::exec::strategy::Strategy;
 use crate::variant::Variant;
 
 use regions::{Names, Stored};
@@ -28,6 +29,8 @@ struct Contents<'a> {
     never: Vec<Block>,
     /// Whether the kernel cannot have grid-row code.
     no_rows: bool,
+    /// The best strategy, as [`Strategy::stored`]; 0 if it is not known.
+    strategy: u8,
     regions: Vec<Stored<'a>>,
 }
 
@@ -61,6 +64,7 @@ impl Jit {
             lock(&self.versions[block.index()]).impossible = true;
         }
         lock(&self.rows).impossible |= contents.no_rows;
+        self.strategy.store(contents.strategy, Ordering::Relaxed);
         // If there is no memory for code, nothing is loaded; compiling will try again.
         let codes: Vec<&[u8]> = contents.regions.iter().map(|region| region.code).collect();
         let Ok(codes) = self.memory.add_all(&codes) else { return };
@@ -140,6 +144,8 @@ impl Jit {
         out.u64(self.frame_bytes());
         out.list(never.iter(), |out, block| out.u32(block.0));
         out.u8((!refused && lock(&self.rows).impossible || before.no_rows).into());
+        let own = self.strategy.load(Ordering::Relaxed);
+        out.u8(if own == 0 { before.strategy } else { own });
         out.list(regions.iter(), |out, region| region.write(out));
         out.0
     }
@@ -161,13 +167,22 @@ impl Jit {
             1 => true,
             _ => return None,
         };
+        let strategy = from.u8()?;
+        if strategy != 0 && Strategy::of_stored(strategy).is_none() {
+            return None;
+        }
         let mut pures = Names { find: |name: &str| self.find_pure(name), known: Vec::new() };
         let mut tables = Names { find: registry::table, known: Vec::new() };
         let regions = from.list(|from| self.read_region(from, &mut pures, &mut tables))?;
         let most = |region: &Stored<'_>| {
             regions.iter().filter(|other| other.is_like(region)).count() <= self.most_like(region)
         };
-        (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, no_rows, regions })
+        (from.is_empty() && regions.iter().all(most)).then_some(Contents {
+            never,
+            no_rows,
+            strategy,
+            regions,
+        })
     }
 
     /// The most versions that the stored region may have.

@@ -69,6 +69,7 @@ fn bytes_of(jit: &Jit) -> Vec<u8> {
     out.u64(jit.frame_bytes());
     out.list([].iter(), |_, _: &u8| {});
     out.u8(0);
+    out.u8(jit.strategy.load(Ordering::Relaxed));
     let mut list = Vec::new();
     for (number, versions) in jit.versions.iter().enumerate() {
         list.extend(lock(versions).list.iter().map(|code| (Block::new(number), code.clone())));
@@ -98,6 +99,7 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
     again.u64(jit.frame_bytes());
     again.list([].iter(), |_, _: &u8| {});
     again.u8(contents.no_rows.into());
+    again.u8(contents.strategy);
     again.list(contents.regions.iter(), |out, region| region.write(out));
     assert_eq!(again.0, bytes);
     for region in &contents.regions {
@@ -167,6 +169,7 @@ fn what_code_names_must_be_there() {
         out.u64(jit.frame_bytes());
         out.list([].iter(), |_, _: &u8| {});
         out.u8(0);
+        out.u8(0);
         out.list(contents.regions.iter(), |out, region| region.write(out));
         out.0
     };
@@ -196,6 +199,7 @@ fn functions_and_tables_that_code_names_must_be_there() {
         let mut out = Writer::default();
         out.u64(jit.frame_bytes());
         out.list([].iter(), |_, _: &u8| {});
+        out.u8(0);
         out.u8(0);
         out.list(contents.regions.iter(), |out, region| {
             let start = out.0.len();
@@ -303,6 +307,47 @@ fn keys_tell_apart_what_code_depends_on() {
     let auto = jit(BODY, &Config { tier: Tier::Auto, hot_after: Some(3), ..base.clone() });
     let sync = jit(BODY, &Config { tier: Tier::Jit, ..base });
     assert_eq!(auto.key(), sync.key());
+}
+
+#[test]
+fn the_strategy_that_was_found_is_kept() {
+    let folder = std::env::temp_dir().join(format!("warpjit-strategy-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let config = Config { cache: Some(CacheConfig::new(&folder)), ..Config::default() };
+    let one = jit(BODY, &config);
+    assert_eq!(one.strategy(), None);
+    one.note_strategy(None);
+    assert!(!one.is_unsaved());
+    one.note_strategy(Some(Strategy::Lanes));
+    assert!(one.is_unsaved());
+    one.save();
+    // Who has found none keeps it; for another host nothing is known.
+    let other = jit(BODY, &config);
+    assert_eq!(other.strategy(), Some(Strategy::Lanes));
+    other.note_strategy(Some(Strategy::Lanes));
+    assert!(!other.is_unsaved());
+    compile_all(&other);
+    other.save();
+    assert_eq!(jit(BODY, &config).strategy(), Some(Strategy::Lanes));
+    let elsewhere = Config { host: crate::HostLevel::Sse41, ..config.clone() };
+    assert_eq!(jit(BODY, &elsewhere).strategy(), None);
+    // Another one is found later.
+    other.note_strategy(Some(Strategy::Vectors));
+    other.save();
+    assert_eq!(jit(BODY, &config).strategy(), Some(Strategy::Vectors));
+    // A strategy that there is not makes the file one of another kernel.
+    let mut out = Writer::default();
+    out.u64(one.frame_bytes());
+    out.list([].iter(), |_, _: &u8| {});
+    out.u8(0);
+    let known = out.0.len();
+    out.u8(4);
+    out.list([].iter(), |_, _: &u8| {});
+    assert!(one.read(&out.0).is_some());
+    out.0[known] = 5;
+    assert!(one.read(&out.0).is_none());
+    drop((one, other));
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 #[test]

@@ -120,7 +120,8 @@ impl Tiers {
         };
         let behind = variant.tier == Tier::Auto;
         let (translates, rebases, permits) = (variant.translates(), variant.rebase, variant.permits);
-        let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
+        let known = jit.as_ref().and_then(|jit: &Arc<Jit>| jit.strategy());
+        let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE }, known);
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, permits, choice })
     }
 
@@ -215,13 +216,16 @@ impl Tiers {
     /// Saves new code to the cache in the background, if there is a cache.
     pub fn save_behind(&self, background: &Background) {
         if let Some(jit) = &self.jit {
+            jit.note_strategy(self.choice.found());
             jit.save_behind(background);
         }
     }
 
     /// Saves new code to the cache on this thread, if there is a cache.
     pub fn save_now(&self) {
-        if let Some(jit) = self.jit.as_ref().filter(|jit| jit.is_unsaved()) {
+        let Some(jit) = &self.jit else { return };
+        jit.note_strategy(self.choice.found());
+        if jit.is_unsaved() {
             jit.save();
         }
     }
