@@ -36,7 +36,7 @@ const WINDOWS: usize = (2 * SITES * SPANS) as usize;
 /// Most bytes from the first to the last of what permits that stand together are for.
 const MOST_SPAN: i64 = 1024;
 
-/// The farthest that lanes side by side may be from each other for one comparison.
+/// The farthest that lanes side by side may be from each other for one comparison, if no window ([`SPANS`]) is too small for all of them.
 pub(crate) const MOST_STEP: u64 = 1 << 12;
 
 /// In [`Context::atomic`] of a request: it is for a permit.

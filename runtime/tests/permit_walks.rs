@@ -6,7 +6,7 @@ mod identity_space;
 use identity_space::own::Own;
 use identity_space::{PAGE, Space, engines};
 use std::collections::{HashMap, HashSet};
-use warpjit_runtime::{Access, FaultKind};
+use warpjit_runtime::{Access, FaultKind, Launch, MemoryOptions};
 
 /// Where a lane's access is from the address that all share, in v6, and the same in Rust.
 type Pattern = (&'static str, fn(u64) -> u64);
@@ -203,4 +203,66 @@ fn lanes_elsewhere() {
 #[test]
 fn addresses_that_are_carried() {
     walk(&[PATTERNS[0], PATTERNS[4], PATTERNS[6], PATTERNS[8]], true);
+}
+
+/// Rows of a block that are a page apart, more than a window is for at once, and whose addresses wrap in 32 bits from the third row on.
+#[test]
+fn rows_far_apart() {
+    for (access, store) in [("flat_store_dword v[2:3], v0", true), ("flat_load_dword v8, v[2:3]", false)] {
+        let source = format!(
+            "v_cmp_le_u32 vcc, s3, v1
+            s_and_saveexec_b64 s[10:11], vcc
+            v_lshlrev_b32 v6, 2, v0
+            v_lshlrev_b32 v7, 12, v1
+            v_add_u32 v6, vcc, v6, v7
+            v_add_u32 v6, vcc, s2, v6
+            v_add_u32 v2, vcc, s0, v6
+            v_mov_b32 v3, s1
+            v_addc_u32 v3, vcc, 0, v3, vcc
+            {access}
+            s_endpgm"
+        );
+        let space = Space::of(&source, &MemoryOptions::new().identity(), 1);
+        let own = Own::new();
+        own.register(&space, 16..48, Access::ReadWrite);
+        for engine in engines() {
+            // Where the first row is, what is added in 32 bits, the first row that takes part, and the first bad lane.
+            for (page, added, row, bad) in [
+                (16, 0, 0, None),
+                (20, 0, 2, None),
+                (18, -8192_i32 as u32, 2, None),
+                (8, -8192_i32 as u32, 2, Some(32)),
+                (14, 0, 0, Some(0)),
+                (14, 0, 2, None),
+                (46, 0, 0, Some(32)),
+                (15, -8192_i32 as u32, 2, Some(32)),
+            ] {
+                own.fill(0..64, |_| 0x55);
+                let start = own.page(page);
+                let user_data = vec![start as u32, (start >> 32) as u32, added, row];
+                let launch = Launch::default().grid([1, 1, 1]).block([16, 4, 1]).user_data(user_data);
+                let report = engine.run(&space.program, &space.memory, &launch).unwrap();
+                let what = format!("{access} {page} {added:#x} {row}: {:?}", engine.config());
+                assert_eq!(report.stats.not_compiled, None, "{what}");
+                let fault = report.fault.map(|fault| (fault.kind, fault.lane, fault.store));
+                assert_eq!(fault.is_some(), bad.is_some(), "{fault:?} {what}");
+                if let Some((kind, lane, stores)) = fault {
+                    // Chunks run one after another, and sixteen lanes are all in one row.
+                    assert_eq!((kind, Some(lane), stores), (FaultKind::Memory, bad, store), "{what}");
+                }
+                for (at, byte) in (own.page(0)..).zip(own.bytes(0..64)) {
+                    let offset = (at.wrapping_sub(start) as u32).wrapping_sub(added);
+                    let (line, place) = (offset >> 12, offset & 0xfff);
+                    let named = store && (row..4).contains(&line) && place < 64;
+                    let registered = (own.page(16)..own.page(48)).contains(&at);
+                    let value = if place % 4 == 0 { (place / 4) as u8 } else { 0 };
+                    let is_good = match named && registered {
+                        true => byte == value || bad.is_some() && byte == 0x55,
+                        false => byte == 0x55,
+                    };
+                    assert!(is_good, "{byte:#x} at {at:#x}, {what}");
+                }
+            }
+        }
+    }
 }

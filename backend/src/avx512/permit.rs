@@ -29,12 +29,11 @@ const NOT_LESS: u8 = 5;
 /// What is asked before an access.
 pub(super) type Asked<'a> = permits::Asked<'a, R>;
 
-/// What is asked on the slow way of an access.
+/// What is asked on the slow way of an access: of each lane, whatever the quick way has asked.
 pub(super) struct Slow<'a> {
     asked: Asked<'a>,
-    /// Where the quick way goes with lanes that are not inside its window, and the window's number.
-    outside: HostBlock,
-    site: u32,
+    /// Where the quick way goes with lanes that are not inside its window, and the window's number; `None`: it asks of all lanes by itself.
+    quick: Option<(HostBlock, u32)>,
 }
 
 /// How far before and behind the first lane others are: sixteen lanes `step` bytes from each other, the last sixteen `far` from the first.
@@ -78,31 +77,31 @@ impl<'a> Lower<'a> {
 
     /// Asks for an access whose lanes are known to lie `step` bytes from each other. `firsts` tells the address of the first of each
     /// sixteen, plus `more`; or of the first sixteen's alone, from which the last's is `far`. Gives what is to be asked on the slow way.
-    /// Asks of all lanes where no window is for so many bytes.
+    /// Asks of all lanes, on both ways, where no window is for so many bytes.
     pub fn ask_of_firsts(
         &mut self,
         asked: Asked<'a>,
         firsts: &[R],
         (more, step, far): (i64, i64, i64),
-    ) -> Result<Option<Slow<'a>>, Error> {
+    ) -> Result<Slow<'a>, Error> {
         let (lowest, highest) = lanes_reach(step, far);
         let span = (lowest - more, highest - more);
         let Some((site, low)) = asked.next_site_of(&mut self.next_site, span) else {
             self.aside(|l| l.ask(&asked))?;
-            return Ok(None);
+            return Ok(Slow { asked, quick: None });
         };
         let outside = self.a.cold_block();
         firsts.iter().for_each(|&first| self.unless_one_inside(first, low, site, outside));
-        Ok(Some(Slow { asked, outside, site }))
+        Ok(Slow { asked, quick: Some((outside, site)) })
     }
 
     /// Asks of each lane, on the slow way of an access. Goes on behind that also from where the quick way has led elsewhere.
     pub fn ask_slowly(&mut self, slow: Slow<'a>) -> Result<(), Error> {
-        let Slow { asked, outside, site } = slow;
+        let Slow { asked, quick } = slow;
         let (ask, cold, end) = (self.a.cold_block(), self.a.cold_block(), self.a.cold_block());
         let own = self.unless_lanes_inside(&asked, cold)?;
         self.a.jump(end, &[]);
-        for (block, site) in [(outside, site), (cold, own)] {
+        for (block, site) in quick.into_iter().chain([(cold, own)]) {
             self.a.switch_to(block);
             let site = self.a.imm(false, u64::from(site) + 1);
             self.a.jump(ask, &[site]);

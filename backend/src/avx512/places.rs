@@ -544,7 +544,7 @@ impl<'a> Lower<'a> {
             Some(asked) => {
                 let (_, firsts, far) = start.parts(self.groups);
                 let from_address = i64::from(x.mem.offset) - offset;
-                self.ask_of_firsts(asked, &firsts, (from_address, x.step.into(), far))?
+                Some(self.ask_of_firsts(asked, &firsts, (from_address, x.step.into(), far))?)
             }
             None => None,
         };
@@ -593,7 +593,9 @@ impl<'a> Lower<'a> {
         let given: Vec<R> = (0..self.groups).map(|_| self.a.param(quick, RegClass::Int)).collect();
         self.a.switch_to(quick);
         let asked = match asked {
-            Some(asked) => self.ask_of_firsts(asked, &given, (x.mem.offset.into(), x.step.into(), 0))?,
+            Some(asked) => {
+                Some(self.ask_of_firsts(asked, &given, (x.mem.offset.into(), x.step.into(), 0))?)
+            }
             None => None,
         };
         let places: Vec<Mem> =

@@ -16,12 +16,11 @@ use crate::translate::describe;
 /// What is asked before an access.
 pub(super) type Asked<'a> = permits::Asked<'a, V>;
 
-/// What is asked on the slow way of an access.
+/// What is asked on the slow way of an access: of each lane, whatever the quick way has asked.
 pub(super) struct Slow<'a> {
     asked: Asked<'a>,
-    /// Where the quick way goes with lanes that are not inside its window, and the window's number.
-    outside: HostBlock,
-    site: u32,
+    /// Where the quick way goes with lanes that are not inside its window, and the window's number; `None`: it asks of all lanes by itself.
+    quick: Option<(HostBlock, u32)>,
 }
 
 impl<'a> Lower<'a, '_> {
@@ -58,33 +57,33 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Asks for an access whose lanes are known to lie side by side from `first` on, the first lane's address plus `more`. Gives what is to
-    /// be asked on the slow way. Asks of all lanes where no window is for so many bytes.
+    /// be asked on the slow way. Asks of all lanes, on both ways, where no window is for so many bytes.
     pub(super) fn ask_of_first(
         &mut self,
         asked: Asked<'a>,
         first: V,
         (more, step): (i64, i64),
-    ) -> Result<Option<Slow<'a>>, Error> {
+    ) -> Result<Slow<'a>, Error> {
         let far = step * (self.lanes() as i64 - 1);
         let span = (far.min(0) - more, far.max(0) - more);
         let Some((site, low)) = asked.next_site_of(&mut self.next_site, span) else {
             let aside = std::mem::replace(&mut self.aside, true);
             self.ask(&asked)?;
             self.aside = aside;
-            return Ok(None);
+            return Ok(Slow { asked, quick: None });
         };
         let outside = self.e.cold_block();
         self.unless_one_inside(first, low, site, outside);
-        Ok(Some(Slow { asked, outside, site }))
+        Ok(Slow { asked, quick: Some((outside, site)) })
     }
 
     /// Asks of each lane, on the slow way of an access. Goes on behind that also from where the quick way has led elsewhere.
     pub(super) fn ask_slowly(&mut self, slow: Slow<'a>) -> Result<(), Error> {
-        let Slow { asked, outside, site } = slow;
+        let Slow { asked, quick } = slow;
         let (ask, cold, end) = (self.e.cold_block(), self.e.cold_block(), self.e.cold_block());
         let own = self.unless_lanes_inside(&asked, cold)?;
         self.e.jump(end, &[]);
-        for (block, site) in [(outside, site), (cold, own)] {
+        for (block, site) in quick.into_iter().chain([(cold, own)]) {
             self.e.switch_to(block);
             let site = self.e.imm(I32, u64::from(site) + 1);
             self.e.jump(ask, &[site]);

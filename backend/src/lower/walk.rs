@@ -111,7 +111,7 @@ impl LaneWalk {
     fn spare(&mut self, f: &Function, order: &[Block]) {
         let gone_through: Vec<Block> = order.iter().copied().filter(|&b| b != self.rest).collect();
         let insts = || gone_through.iter().flat_map(|&b| f.block(b).insts.iter().copied());
-        for &(slot, value) in &self.masks {
+        for &(slot, _) in self.masks.iter().filter(|&&(_, value)| f.as_const(value).is_some()) {
             let own = |inst: &Inst| matches!(f.inst(*inst).imm, Imm::Slot(of) if of.index() == slot);
             let truth = |inst: Inst| match (f.inst(inst).op, &f.inst(inst).args[..]) {
                 (Opcode::SlotSet, &[value]) => f.as_const(value).map(|bits| bits & 1 != 0),
@@ -122,10 +122,7 @@ impl LaneWalk {
             let ends = |b: &Block| {
                 !matches!(f.term(*b), Terminator::Return { .. }) || f.block(*b).insts.iter().any(own)
             };
-            if f.as_const(value).is_some()
-                && truths.all(|other| other == Some(first))
-                && gone_through.iter().all(ends)
-            {
+            if truths.all(|other| other == Some(first)) && gone_through.iter().all(ends) {
                 self.ones.insert(slot, first);
                 self.spared.extend(insts().filter(own));
             }
@@ -263,9 +260,8 @@ impl Lower<'_, '_> {
         let options = self.options;
         let may =
             options.single && self.all_enter && !options.count && !options.may_wait && !self.asks_once();
-        let walk =
-            LaneWalk::of(self.f, &self.blocks.order.blocks).filter(|_| may && self.of_row.is_none())?;
-        self.f.lanes.is_multiple_of(TOGETHER as u32).then_some(walk)
+        let fits = self.of_row.is_none() && self.f.lanes.is_multiple_of(TOGETHER as u32);
+        if may && fits { LaneWalk::of(self.f, &self.blocks.order.blocks) } else { None }
     }
 
     /// Does what the lanes do that are not gone through. Goes to `done` with the exit if there are no others; otherwise gives these,

@@ -251,7 +251,7 @@ impl<'a> Lower<'a, '_> {
 
         self.e.switch_to(quick);
         let asked = match asked {
-            Some(asked) => self.ask_of_first(asked, first, (mem.offset.into(), step as i64))?,
+            Some(asked) => Some(self.ask_of_first(asked, first, (mem.offset.into(), step as i64))?),
             None => None,
         };
         let place = self.host_address(mem.space, first);

@@ -336,11 +336,11 @@ pub(crate) static LOAD: PureFn = PureFn {
     special: None,
 };
 
-/// A dword of a texel: [`pack_format`], the first two components, the last two, and the dword's number.
+/// Eight bytes of a texel: [`pack_format`], the first two components, the last two, and 0 for the texel's first half, 1 for the second.
 pub(crate) static STORE: PureFn = PureFn {
     name: "gcn.texel_store",
     params: &[Scalar::I32, Scalar::I64, Scalar::I64, Scalar::I32],
-    result: Scalar::I32,
+    result: Scalar::I64,
     eval: |args| {
         let format = arg(args, 0) as u32;
         let (low, high) = (arg(args, 1), arg(args, 2));
@@ -349,7 +349,7 @@ pub(crate) static STORE: PureFn = PureFn {
             return 0;
         }
         let texel = store(format & 63, format >> 6 & 7, format >> 12 & 0xfff, format >> 24 & 1 != 0, values);
-        u64::from((texel >> (32 * (arg(args, 3) & 3))) as u32)
+        (texel >> (64 * (arg(args, 3) & 1))) as u64
     },
     expand: Some(inline::store),
     fast: None,

@@ -201,6 +201,10 @@ impl Choice {
         let mut state = self.state.lock();
         state.missing[strategy as usize] = true;
         state.samples[strategy as usize] = Sample::default();
+        if state.found == strategy {
+            // What a cache said, or an earlier measurement.
+            state.found = Strategy::Vectors;
+        }
         let now = self.now.load(Ordering::Relaxed);
         if state.missing[1..].iter().all(|&missing| missing) {
             self.left.store(u64::MAX, Ordering::Relaxed);
@@ -362,6 +366,8 @@ mod tests {
         let choice = Choice::new(2 * MILLI, Some(Strategy::Lanes));
         choice.give_up(Strategy::Lanes);
         assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
+        // Nor is it written to the cache again.
+        assert_eq!(choice.found(), Some(Strategy::Vectors));
     }
 
     #[test]

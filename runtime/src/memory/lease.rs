@@ -170,7 +170,7 @@ impl Edit<'_> {
         let aliases = self.close_aliases(first, last);
         self.end_aliases(aliases);
         self.set_pages(first, last, 0);
-        // RetainedPages whose stores are recorded may be read-only on the host.
+        // Pages whose stores are recorded may be read-only on the host.
         if self.space().tracks_writes()
             && self.protect_part(address, buffer, (first, last), buffer.access).is_err()
         {

@@ -66,8 +66,13 @@ impl Space {
             {text}
             s_endpgm"
         );
+        Space::of(&source, options, 0)
+    }
+
+    /// A space with a program of its own, whose lanes have as many coordinates of theirs beside x, in v0 and behind.
+    pub fn of(source: &str, options: &MemoryOptions, more_coordinates: u32) -> Space {
         let code =
-            assemble(&source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
+            assemble(source, Generation::Gfx8).unwrap_or_else(|error| panic!("{error}\n{source}")).code;
         let memory = Memory::with(options).unwrap();
         let at = memory.map(None, PAGE, Access::ReadOnly).unwrap();
         memory.write(at, &code).unwrap();
@@ -75,7 +80,7 @@ impl Space {
             .raw(true)
             .chip(Some(Generation::Gfx8.into()))
             .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
-            .rsrc2(Some(4 << 1 | 1 << 7));
+            .rsrc2(Some(4 << 1 | 1 << 7 | more_coordinates << 11));
         let program = Program::load_at(&memory, at, &options).unwrap();
         Space { memory, program }
     }

@@ -2,7 +2,7 @@
 //!
 //! Descriptors are known at run time only, but to all lanes alike. So what follows from the format (where a component is, its limits, how it
 //! rounds) is computed once, in scalars, and the lanes' values pass all kinds of conversion, of which selects take the right one. That costs
-//! some thirty operations a component, where a call for each lane costs hundreds. Numbers are f64 on the way, as the definition has them.
+//! some fifty operations a component, where a call for each lane costs hundreds. Numbers are f64 on the way, as the definition has them.
 
 use warpjit_ir::{Builder, FloatCC, IntCC, Opcode, Scalar, Value, WordTable};
 use warpjit_texture::format::gcn_components;
@@ -311,11 +311,11 @@ pub(super) fn store(b: &mut Builder<'_>, args: &[Value], _: bool) -> Option<Valu
     let &[packed, low, high, which] = args else { return None };
     let mut e = Ops { b };
     let format = e.format(packed);
-    let which = e.bits_of(which, 0, 2);
+    let which = e.bits_of(which, 0, 1);
     let words = e.words(low, high);
     let selectors: [Value; 4] = std::array::from_fn(|n| e.bits_of(packed, 12 + 3 * n as u32, 3));
     let zero = e.int(0);
-    let mut texel = zero;
+    let mut dwords = [zero; 2];
     for component in 0..4 {
         let number = e.int(component);
         let field = e.field(format.data, number);
@@ -330,15 +330,24 @@ pub(super) fn store(b: &mut Builder<'_>, args: &[Value], _: bool) -> Option<Valu
         let place = e.bits_of(field.at, 0, 5);
         let moved = e.b.ishl(bits, place);
         let five = e.int(5);
-        let word = e.b.ushr(field.at, five);
-        let here = e.b.icmp(IntCC::Eq, word, which);
-        let here = e.b.iand(here, field.there);
-        let part = e.b.select(here, moved, zero);
-        texel = e.b.ior(texel, part);
+        let number = e.b.ushr(field.at, five);
+        for (n, dword) in (0..).zip(&mut dwords) {
+            let (one, n) = (e.int(1), e.int(n));
+            let first = e.b.ishl(which, one);
+            let wanted = e.b.iadd(first, n);
+            let here = e.b.icmp(IntCC::Eq, number, wanted);
+            let here = e.b.iand(here, field.there);
+            let part = e.b.select(here, moved, zero);
+            *dword = e.b.ior(*dword, part);
+        }
     }
+    let [low, high] = dwords.map(|dword| e.b.convert(Opcode::Zext, dword, Scalar::I64));
+    let by = e.b.i64(32);
+    let high = e.b.ishl(high, by);
+    let half = e.b.ior(high, low);
     // Nothing is stored with a common exponent.
-    let has_exponent = e.is(format.data, SHARED_EXPONENT);
-    Some(e.b.select(has_exponent, zero, texel))
+    let (has_exponent, none) = (e.is(format.data, SHARED_EXPONENT), e.b.i64(0));
+    Some(e.b.select(has_exponent, none, half))
 }
 
 /// A component of 32 bits from one that may be of 16.

@@ -195,7 +195,7 @@ fn expansions_give_what_the_functions_give() {
     };
     for callee in [&LOAD, &STORE] {
         let mut func = Function::new("expansion", Form::Mask, 32);
-        let scalars = callee.params.iter().copied().chain([Scalar::I32]);
+        let scalars = callee.params.iter().copied().chain([callee.result]);
         let slots: Vec<_> = scalars
             .map(|scalar| func.add_slot(format!("{scalar:?}"), Type::varying(scalar), SlotInit::Zero))
             .collect();
@@ -239,7 +239,7 @@ fn expansions_give_what_the_functions_give() {
                 run_mask_function(&code, &mut scratch, &mut frame, u64::from(u32::MAX), &mut Nothing)
                     .unwrap();
                 for (lane, args) in (0..).zip(&lanes) {
-                    let found = frame.read(offsets[count], Scalar::I32, lane);
+                    let found = frame.read(offsets[count], callee.result, lane);
                     assert_eq!(found, (callee.eval)(&args[..count]), "{} {args:x?}", callee.name);
                 }
             }

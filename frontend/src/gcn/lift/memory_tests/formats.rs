@@ -90,9 +90,9 @@ fn typed_stores() {
                     |n: usize| u64::from(before.vgprs[n][lane]) | u64::from(before.vgprs[n + 1][lane]) << 32;
                 let format = texel::pack_format(data, number, texel::IDENTITY, false);
                 let mut want = 0;
-                for word in 0..4 {
-                    let args = [u64::from(format), pair(8), pair(10), word];
-                    want |= u128::from((texel::STORE.eval)(&args)) << (32 * word);
+                for half in 0..2 {
+                    let args = [u64::from(format), pair(8), pair(10), half];
+                    want |= u128::from((texel::STORE.eval)(&args)) << (64 * half);
                 }
                 let kept = !(u128::MAX >> (128 - 8 * bytes));
                 let mixed = if bytes == 16 { want } else { want & !kept | raw(&before, at, 16) & kept };

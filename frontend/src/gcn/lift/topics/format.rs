@@ -162,15 +162,22 @@ impl TexelFormat {
             _ => false,
         };
         let packed = self.packed(e);
-        let halves =
-            if plain { None } else { Some((e.wide(values[0], values[1]), e.wide(values[2], values[3]))) };
+        let halves = (!plain).then(|| {
+            let (low, high) = (e.wide(values[0], values[1]), e.wide(values[2], values[3]));
+            let flag = e.b.i32(u32::from(d16) << 24);
+            let format = e.b.ior(packed, flag);
+            [0, 1].map(|half| {
+                let half = e.b.i32(half);
+                e.b.call_pure(&texel::STORE, &[format, low, high, half])
+            })
+        });
         for (at, bytes, cond) in self.pieces(e) {
             let value = match halves {
                 None => values[at as usize / 4],
-                Some((low, high)) => {
-                    let (which, flag) = (e.b.i32(at / 4), e.b.i32(u32::from(d16) << 24));
-                    let format = e.b.ior(packed, flag);
-                    e.b.call_pure(&texel::STORE, &[format, low, high, which])
+                Some(halves) => {
+                    let by = e.b.i64(u64::from(8 * at % 64));
+                    let moved = e.b.ushr(halves[at as usize / 8], by);
+                    e.b.convert(Opcode::Trunc, moved, Scalar::I32)
                 }
             };
             write(e, at, bytes, value, cond);
