@@ -72,6 +72,22 @@ fn progress_and_cancel() {
     assert!(out.iter().all(|&word| word == 0));
 }
 
+/// Also on several threads at once, of which some are on their way out.
+#[test]
+fn a_panic_in_progress_ends_the_launch() {
+    let mut launch = launch(40, 4).args(vec![Arg::u32(0)]);
+    launch.progress = Some(Arc::new(|_, _| panic!("expected")));
+    let program = program(STORE);
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = engine(tier, 3);
+        for _ in 0..20 {
+            let run = || run(&engine, &program, &launch, 160);
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"expected"));
+        }
+    }
+}
+
 const FOREVER: &str = "
 block0 at 0x8 insts 3:
     jump block0

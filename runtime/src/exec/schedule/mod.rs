@@ -153,15 +153,21 @@ impl StopPoll for OfBlock<'_, '_> {
 }
 
 /// Ends the launch if a thread panics (a bug of ours), so that the others do not wait for it.
-struct Bail<'s, 'a>(&'s Scheduler<'a>);
+struct Bail<'s, 'a> {
+    scheduler: &'s Scheduler<'a>,
+    /// Whether the thread still counts as busy.
+    busy: bool,
+}
 
 impl Drop for Bail<'_, '_> {
     fn drop(&mut self) {
         // In a child of `fork` no thread waits, and the lock may be held for ever.
-        if std::thread::panicking() && self.0.process == fork::generation() {
-            self.0.faulted.store(0, Ordering::Relaxed);
-            self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
-            self.0.wake.notify_all();
+        if std::thread::panicking() && self.scheduler.process == fork::generation() {
+            self.scheduler.faulted.store(0, Ordering::Relaxed);
+            let mut queue = self.scheduler.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.busy -= usize::from(self.busy);
+            drop(queue);
+            self.scheduler.wake.notify_all();
         }
     }
 }

@@ -46,7 +46,7 @@ impl Scheduler<'_> {
             }
             queue.busy += 1;
         }
-        let _bail = Bail(self);
+        let mut bail = Bail { scheduler: self, busy: true };
         let is_late = || until.is_some_and(|until| Instant::now() >= until);
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut vectors = match lent {
@@ -114,6 +114,8 @@ impl Scheduler<'_> {
                 self.tell_done(std::mem::take(&mut done));
             }
         }
+        // What is told may panic, and others wait for busy threads.
+        bail.busy = false;
         self.tell_done(done);
         if self.plan.may_pause {
             self.give_up(fresh.blocks);
