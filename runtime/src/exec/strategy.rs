@@ -11,7 +11,7 @@
 //! their code takes long to compile. They run for some time before they are timed first, so that their code has all that it will have. Time
 //! is the processor time of the thread that runs the block, so that other work on the machine does not decide.
 //!
-//! What was found is kept in the cache beside the kernel's code. A process that finds it there begins with that strategy ([`Choice::new`]) and
+//! What two measurements in a row have found is kept in the cache beside the kernel's code. A process that finds it there begins with that strategy ([`Choice::new`]) and
 //! measures after the first pause as usual.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -135,6 +135,8 @@ struct State {
     measured: u32,
     /// The result of the last measurement.
     found: Strategy,
+    /// Whether the one before it had the same, or an earlier process: a single one is often wrong by a tenth.
+    sure: bool,
     /// Length of the pause after the next measurement, as a multiple of the blocks timed; 0 before the first.
     pause: u64,
 }
@@ -174,14 +176,15 @@ impl Choice {
         if let Some(found) = known {
             // All take part: none is new.
             (state.found, state.pause, state.measured) = (found, FIRST_PAUSE, Strategy::OTHERS as u32);
+            state.sure = true;
         }
         Choice { now: AtomicU8::new(now), left: AtomicU64::new(left), state: Mutex::new(state), patience }
     }
 
-    /// The strategy that was found to be the best, by the last measurement or before this process.
+    /// The strategy that was found to be the best, by the last two measurements or before this process.
     pub fn found(&self) -> Option<Strategy> {
         let state = self.state.lock();
-        (state.measured > 0).then_some(state.found)
+        state.sure.then_some(state.found)
     }
 
     /// The strategy of the next block.
@@ -293,6 +296,7 @@ impl Choice {
             pause if found == state.found => (2 * pause).min(LONGEST_PAUSE),
             _ => FIRST_PAUSE,
         };
+        state.sure = state.measured > 0 && found == state.found;
         state.found = found;
         state.measured = state.measured.saturating_add(1);
         let blocks = samples.iter().map(|sample| sample.blocks).sum::<u64>().max(1);
@@ -350,10 +354,19 @@ mod tests {
             choice.ran(1);
             // Each strategy is measured, and another one may be chosen.
             let best = if known == Strategy::Lanes { Strategy::Vectors } else { Strategy::Lanes };
-            while choice.is_measuring() {
-                let now = choice.strategy();
-                choice.took(now, 4, if now == best { 2 } else { 20 } * MILLI);
+            let measure = || {
+                while choice.is_measuring() {
+                    let now = choice.strategy();
+                    choice.took(now, 4, if now == best { 2 } else { 20 } * MILLI);
+                }
+            };
+            measure();
+            // Once is not enough to be told to others.
+            assert_eq!((choice.strategy(), choice.found()), (best, (best == known).then_some(best)));
+            while !choice.is_measuring() {
+                choice.ran(64);
             }
+            measure();
             assert_eq!((choice.strategy(), choice.found()), (best, Some(best)));
         }
         for number in [0, 5, 255] {
