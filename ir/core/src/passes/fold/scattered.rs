@@ -16,7 +16,7 @@ const MOST_TERMS: usize = 6;
 impl Folder<'_> {
     /// A sum of 64-bit values of which one has, in its high word, the high word or the carry of another.
     pub(super) fn scattered(&mut self, a: Value, b: Value) -> Option<Act> {
-        let terms = self.wide_terms(a, b);
+        let terms = self.nested(vec![a, b], MOST_TERMS);
         for (at, &joined) in terms.iter().enumerate() {
             let (Some(low), Some(high)) = (self.low_word(joined), self.high_word(joined)) else { continue };
             let words = self.terms(high);
@@ -32,22 +32,6 @@ impl Folder<'_> {
             }
         }
         None
-    }
-
-    /// The operands of nested 64-bit sums.
-    fn wide_terms(&self, a: Value, b: Value) -> Vec<Value> {
-        let mut terms = vec![a, b];
-        let mut at = 0;
-        while at < terms.len() {
-            match self.is2(terms[at], Opcode::Iadd) {
-                Some((a, b)) if terms.len() < MOST_TERMS => {
-                    terms[at] = a;
-                    terms.insert(at + 1, b);
-                }
-                _ => at += 1,
-            }
-        }
-        terms
     }
 
     /// Which of some words is the high half of the value whose low half `word` is, or the carry of the sum that it is, and the 64-bit values

@@ -194,13 +194,17 @@ impl Folder<'_> {
         }
     }
 
-    /// The operands of nested sums.
+    /// The operands of nested sums of words.
     pub(super) fn terms(&self, value: Value) -> Vec<Value> {
-        let mut terms = vec![value];
+        self.nested(vec![value], MOST_TERMS)
+    }
+
+    /// Values whose sum is that of the given ones: the operands of those that are sums, until there are `most`.
+    pub(super) fn nested(&self, mut terms: Vec<Value>, most: usize) -> Vec<Value> {
         let mut at = 0;
         while at < terms.len() {
             match self.is2(terms[at], Opcode::Iadd) {
-                Some((a, b)) if terms.len() < MOST_TERMS => {
+                Some((a, b)) if terms.len() < most => {
                     terms[at] = a;
                     terms.insert(at + 1, b);
                 }
