@@ -8,7 +8,7 @@ use warpjit_ir::Meter;
 
 use crate::chip::Chip;
 use crate::code::{Code, CodeSource};
-use crate::error::{LoadError, SourceErrors};
+use crate::error::{CodeError, LoadError, SourceErrors};
 use crate::image::{CodeOptions, KernelImage};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
@@ -152,12 +152,11 @@ impl fmt::Debug for CodePlace<'_> {
 
 impl<'a> CodePlace<'a> {
     /// The code of a chip with code segments, and the entry as an offset in it; instructions begin at multiples of `align` bytes.
-    pub(crate) fn in_segment(&self, align: u32, bytes: Option<u32>) -> Result<(Code<'a>, u32), LoadError> {
+    pub(crate) fn in_segment(&self, align: u32, bytes: Option<u32>) -> Result<(Code<'a>, u32), CodeError> {
         let segment = self.segment.unwrap_or(self.entry);
         let entry = self.entry.checked_sub(segment).and_then(|offset| u32::try_from(offset).ok());
         let Some(entry) = entry else {
-            let reason = format!("entry {:#x} is not in the 4 GiB from {segment:#x} on", self.entry);
-            return Err(LoadError::Program(reason));
+            return Err(CodeError::OutsideSegment { entry: self.entry, segment });
         };
         let code = Code::segment(self.source, segment, bytes.map(|bytes| (entry, bytes)));
         self.check(&code, entry, align)?;
@@ -165,13 +164,12 @@ impl<'a> CodePlace<'a> {
     }
 
     /// Refuses an entry where no instruction can be.
-    pub(crate) fn check(&self, code: &Code<'_>, entry: u32, align: u32) -> Result<(), LoadError> {
+    pub(crate) fn check(&self, code: &Code<'_>, entry: u32, align: u32) -> Result<(), CodeError> {
         if !self.entry.is_multiple_of(align.into()) || !entry.is_multiple_of(align) {
-            let reason = format!("entry {:#x} is not at a multiple of {align}", self.entry);
-            return Err(LoadError::Program(reason));
+            return Err(CodeError::MisalignedEntry { entry: self.entry, align });
         }
         if code.bytes(entry).len() < 4 {
-            return Err(LoadError::Program(format!("no code can be read at {:#x}", self.entry)));
+            return Err(CodeError::UnreadableEntry { entry: self.entry });
         }
         Ok(())
     }
@@ -210,7 +208,7 @@ pub trait Target: fmt::Debug {
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let _ = (place, options, meter);
-        Err(LoadError::Program(format!("{} has no code in guest memory", self.isa())))
+        Err(CodeError::NotInMemory { isa: self.isa() }.into())
     }
 
     /// The listing of `code`, whose first byte is at `base`.
@@ -221,7 +219,7 @@ pub trait Target: fmt::Debug {
     /// # Errors
     ///
     /// The instruction set has no such syntax.
-    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, CodeError> {
         let known = self.isa().front_end().syntaxes();
         if known.first() == Some(&syntax) {
             return Ok(self.listing(code, base, stage));
@@ -238,7 +236,6 @@ pub trait Target: fmt::Debug {
 }
 
 /// The error for a syntax that an instruction set does not have.
-pub(crate) fn no_syntax(isa: Isa, known: &[&str], syntax: &str) -> LoadError {
-    let known = known.join(" ");
-    LoadError::Program(format!("{isa} has no syntax {syntax}; syntaxes: {known}"))
+pub(crate) fn no_syntax(isa: Isa, known: &[&str], syntax: &str) -> CodeError {
+    CodeError::UnknownSyntax { isa, syntax: syntax.to_owned(), known: known.join(" ") }
 }

@@ -4,7 +4,7 @@
 use warpjit_ir::{Function, KernelAbi, Slot};
 
 use crate::code::CodeMap;
-use crate::error::LoadError;
+use crate::error::CodeError;
 pub use crate::module::ConstPart;
 use crate::module::Kernel;
 use crate::stage::{StageInterface, StageLayout};
@@ -135,19 +135,16 @@ impl KernelImage {
 
 /// Refuses an entry where no instruction of `code` can be, whose first byte is at address `base`; instructions begin at multiples of
 /// `align` bytes.
-pub(crate) fn check_entry(base: u32, entry: u32, align: u32, code: &[u8]) -> Result<(), LoadError> {
+pub(crate) fn check_entry(base: u32, entry: u32, align: u32, code: &[u8]) -> Result<(), CodeError> {
     let bytes = code.len();
     if !base.is_multiple_of(4) || u64::from(base) + bytes as u64 > 1 << 32 {
-        return Err(LoadError::Program(format!("{bytes:#x} bytes of code cannot begin at {base:#x}")));
+        return Err(CodeError::Base { bytes, base });
     }
     let inside = entry.checked_sub(base).is_some_and(|at| (at as usize) < bytes);
     if entry.is_multiple_of(align) && inside {
         return Ok(());
     }
-    let place = if base == 0 { String::new() } else { format!(" from {base:#x} on") };
-    Err(LoadError::Program(format!(
-        "entry {entry:#x} is no instruction of the {bytes:#x} bytes of code{place}"
-    )))
+    Err(CodeError::Entry { entry, bytes, base })
 }
 
 /// A guest register that is not a slot of its own, but composed of slots.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use warpjit_ir::{DeviceFn, PureFn, WordTable};
 
 use crate::chip::Chip;
-use crate::error::LoadError;
+use crate::error::CodeError;
 use crate::front_end::{FrontEnd, Target};
 use crate::isa::Isa;
 #[cfg(any(feature = "tesla", feature = "fermi"))]
@@ -29,11 +29,11 @@ impl Isa {
     /// # Errors
     ///
     /// There is none; the error lists those that there are.
-    pub fn chip(self, name: &str) -> Result<Chip, LoadError> {
+    pub fn chip(self, name: &str) -> Result<Chip, CodeError> {
         let front_end = self.front_end();
         front_end.parse_chip(name).ok_or_else(|| {
             let known = front_end.chips().join(" ");
-            LoadError::Program(format!("{self} has no chip {name}; chips: {known}"))
+            CodeError::UnknownChip { isa: Some(self), name: name.to_owned(), known }
         })
     }
 }
@@ -58,14 +58,14 @@ impl Chip {
 }
 
 impl FromStr for Chip {
-    type Err = LoadError;
+    type Err = CodeError;
 
     /// [`Chip::parse`]; the error lists the chips that there are.
-    fn from_str(name: &str) -> Result<Chip, LoadError> {
+    fn from_str(name: &str) -> Result<Chip, CodeError> {
         Chip::parse(name).ok_or_else(|| {
             let of = |isa: &Isa| format!("{isa}: {}", isa.front_end().chips().join(", "));
             let known: Vec<String> = Isa::ALL.iter().map(of).collect();
-            LoadError::Program(format!("{name:?} is no chip; there are {}", known.join("; ")))
+            CodeError::UnknownChip { isa: None, name: name.to_owned(), known: known.join("; ") }
         })
     }
 }

@@ -4,7 +4,7 @@
 /// Makes the front end of an instruction set that is left out.
 macro_rules! without {
     ($front_end:ident, $isa:ident, $all:expr, $default:expr) => {
-        use crate::error::{LoadError, SourceError, SourceErrors};
+        use crate::error::{CodeError, LoadError, SourceError, SourceErrors};
         use crate::front_end::{FrontEnd, LaunchRules, Target};
         use crate::image::{CodeOptions, KernelImage};
         use crate::isa::{Isa, Stage};
@@ -15,7 +15,7 @@ macro_rules! without {
         pub struct $front_end;
 
         fn missing() -> String {
-            format!("this build leaves {isa} out (cargo feature `{isa}`)", isa = Isa::$isa)
+            CodeError::LeftOut { isa: Isa::$isa }.to_string()
         }
 
         impl FrontEnd for $front_end {
@@ -48,7 +48,7 @@ macro_rules! without {
                 _options: &CodeOptions,
                 _meter: &warpjit_ir::Meter,
             ) -> Result<KernelImage, LoadError> {
-                Err(LoadError::Program(missing()))
+                Err(CodeError::LeftOut { isa: Isa::$isa }.into())
             }
 
             fn listing(&self, _code: &[u8], _base: u32, _stage: Stage) -> String {

@@ -105,8 +105,8 @@ pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::{
-    Addresses, Axis, BudgetError, CompileError, ConfigError, DependencyError, Error, ImageError, LaunchError,
-    MemoryError, ProgramError, RowsError, StateError,
+    Addresses, Axis, BudgetError, CodeError, CompileError, ConfigError, DependencyError, Error, ImageError,
+    LaunchError, MemoryError, ProgramError, RowsError, StateError,
 };
 pub use exec::{BoundSampler, Sampler};
 pub use fault::{Fault, FaultKind};

@@ -6,7 +6,7 @@ use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramError
 use warpjit_frontend::container::{self, ContainerError, Selection};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
-use warpjit_frontend::{CodePlace, CodeSource, LoadError};
+use warpjit_frontend::{CodeError, CodePlace, CodeSource, LoadError};
 use warpjit_ir::meter::{Meter, Task, Usage};
 
 impl From<LoadError> for Error {
@@ -16,8 +16,14 @@ impl From<LoadError> for Error {
                 stopped.into()
             }
             LoadError::Container(error) => Error::Container(error),
-            LoadError::Program(reason) => ProgramError::Code { reason }.into(),
+            LoadError::Program(source) => source.into(),
         }
+    }
+}
+
+impl From<CodeError> for Error {
+    fn from(source: CodeError) -> Self {
+        ProgramError::Code { source }.into()
     }
 }
 

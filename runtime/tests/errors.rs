@@ -6,9 +6,9 @@ use std::error::Error as _;
 use std::time::Duration;
 use support::{engine, launch, program};
 use warpjit_runtime::{
-    Access, Addresses, Arg, Axis, Budget, BudgetError, BudgetTask, CompileError, Config, ConfigError, Denied,
-    Engine, Error, GUARD_BYTES, Isa, LaunchError, Memory, MemoryError, MemoryOptions, PAGE_BYTES, Program,
-    ProgramError, ProgramOptions, SavedLaunch, StateError, Tier,
+    Access, Addresses, Arg, Axis, Budget, BudgetError, BudgetTask, CodeError, CompileError, Config,
+    ConfigError, Denied, Engine, Error, GUARD_BYTES, Isa, LaunchError, Memory, MemoryError, MemoryOptions,
+    PAGE_BYTES, Program, ProgramError, ProgramOptions, SavedLaunch, StateError, Tier,
 };
 
 const ENDS: &str = "
@@ -135,6 +135,56 @@ fn of_containers() {
     assert_eq!((error.kind(), error.number("offset").is_some()), ("Elf", true), "{error}");
     let error = of(b"architecture {sm_10}\nabiversion {0}\n?\n", &options);
     assert_eq!((error.kind(), error.number("line")), ("Text", Some(3)), "{error}");
+}
+
+#[test]
+fn of_front_ends() {
+    let raw = |isa: Isa, chip: &str| ProgramOptions::new(isa).raw(true).chip(Some(isa.chip(chip).unwrap()));
+    let of = |options: &ProgramOptions| Program::load(&[0; 8], options).unwrap_err();
+    let check = |error: &Error, kind: &str, numbers: &[(&str, u64)]| {
+        assert!(matches!(error, Error::Program(ProgramError::Code { .. })), "{error:?}");
+        assert_eq!(error.kind(), kind, "{error}");
+        for (name, number) in numbers {
+            assert_eq!(error.number(name), Some(*number), "{name} of {error}");
+        }
+    };
+    let tesla = raw(Isa::Tesla, "g80");
+    check(&of(&tesla.clone().entry(2)), "Entry", &[("entry", 2), ("bytes", 8), ("base", 0)]);
+    check(&of(&tesla.clone().entry(0x100)), "Entry", &[("entry", 0x100)]);
+    check(&of(&tesla.base(2)), "Base", &[("bytes", 8), ("base", 2)]);
+
+    let gcn = raw(Isa::Gcn, "tahiti");
+    check(&of(&gcn.clone().rsrc1(Some(0))), "OneRsrc", &[]);
+    let both = |rsrc1: u32, rsrc2: u32| gcn.clone().rsrc1(Some(rsrc1)).rsrc2(Some(rsrc2));
+    check(&of(&both(0, 0).sgprs(Some(4))), "GivenTwice", &[]);
+    check(&of(&both(0, 17 << 1)), "UserSgprs", &[("rsrc2", 0x22), ("users", 17), ("limit", 16)]);
+    check(&of(&both(15 << 6, 0)), "Sgprs", &[("sgprs", 128), ("limit", 112)]);
+    let loaded = [("rsrc1", 0), ("rsrc2", 0x390), ("loaded", 11), ("sgprs", 8)];
+    check(&of(&both(0, 0x390)), "LoadedSgprs", &loaded);
+    check(&of(&both(0, 0).local(Some(16))), "NoScratch", &[("rsrc2", 0)]);
+
+    // Where code lies in memory.
+    let memory = Memory::new().unwrap();
+    let at = memory.map(Some(0x10_0000), 0x1000, Access::ReadOnly).unwrap();
+    let of =
+        |address: u64, options: &ProgramOptions| Program::load_at(&memory, address, options).unwrap_err();
+    let gcn = ProgramOptions::new(Isa::Gcn).chip(Some("fiji".parse().unwrap()));
+    check(&of(at + 2, &gcn), "MisalignedEntry", &[("entry", at + 2), ("align", 4)]);
+    check(&of(0x70_0000, &gcn), "UnreadableEntry", &[("entry", 0x70_0000)]);
+    let fermi = ProgramOptions::new(Isa::Fermi).chip(Some("gf100".parse().unwrap()));
+    let outside = [("entry", at), ("segment", at + 0x100)];
+    check(&of(at, &fermi.segment(Some(at + 0x100))), "OutsideSegment", &outside);
+    let vp1 = ProgramOptions::new(Isa::Vp1).chip(Some(Isa::Vp1.chip("nv41").unwrap()));
+    check(&of(at, &vp1), "NotInMemory", &[]);
+
+    // Names, and what the error itself says.
+    let CodeError::UnknownChip { name, known, .. } = Isa::Gcn.chip("g80").unwrap_err() else { panic!() };
+    assert!(name == "g80" && known.contains("polaris10") && !known.contains("gf100"), "{known}");
+    let header = warpjit_frontend::fermi::ProgramHeader::parse(&[0; 10]).unwrap_err();
+    let error = Error::from(header);
+    check(&error, "HeaderBytes", &[("wanted", 80), ("found", 10)]);
+    assert_eq!(error.to_string(), "a shader program header has 80 bytes, there are 10");
+    assert!(std::error::Error::source(&error).unwrap().is::<CodeError>());
 }
 
 #[test]

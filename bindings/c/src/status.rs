@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use warpjit_frontend::SourceErrors;
+use warpjit_frontend::{CodeError, SourceErrors};
 use warpjit_runtime::{Denied, Error, MemoryError};
 
 use crate::pointers::{put, text};
@@ -131,9 +131,9 @@ impl From<SourceErrors> for Failure {
     }
 }
 
-impl From<warpjit_frontend::LoadError> for Failure {
-    fn from(error: warpjit_frontend::LoadError) -> Self {
-        Error::from(error).into()
+impl From<CodeError> for Failure {
+    fn from(source: CodeError) -> Self {
+        Error::from(source).into()
     }
 }
 

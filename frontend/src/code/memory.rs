@@ -2,6 +2,7 @@
 
 use super::map::{CodeMap, CodePiece, Window};
 use super::{CodeSource, LONGEST};
+use crate::error::CodeError;
 use std::collections::BTreeMap;
 
 /// Bytes that are read at a time.
@@ -167,10 +168,9 @@ impl InMemory {
         (self.fetch(source, address, &mut [0; 4]) == 4).then_some(position)
     }
 
-    pub(super) fn into_map(mut self, source: &dyn CodeSource) -> Result<CodeMap, String> {
+    pub(super) fn into_map(mut self, source: &dyn CodeSource) -> Result<CodeMap, CodeError> {
         if self.spread {
-            let reason = format!("the code is spread over more than {WINDOWS} places that are far apart");
-            return Err(reason);
+            return Err(CodeError::Spread { limit: WINDOWS });
         }
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for (&start, &end) in &self.depends {

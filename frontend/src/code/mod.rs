@@ -19,6 +19,7 @@ mod memory;
 
 pub use map::{CodeMap, CodePiece};
 
+use crate::error::CodeError;
 use memory::InMemory;
 use std::cell::RefCell;
 
@@ -246,7 +247,7 @@ impl<'a> Code<'a> {
     /// # Errors
     ///
     /// There are more far places in it than positions can tell apart.
-    pub(crate) fn into_map(self) -> Result<CodeMap, String> {
+    pub(crate) fn into_map(self) -> Result<CodeMap, CodeError> {
         match self.0 {
             Kind::File { bytes, base, .. } => Ok(CodeMap::of_file(bytes, base)),
             Kind::Memory { source, memory, .. } => memory.into_inner().into_map(source),

@@ -3,7 +3,7 @@
 
 use warpjit_ir::Meter;
 
-use crate::error::{LoadError, SourceErrors};
+use crate::error::{CodeError, LoadError, SourceErrors};
 use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
@@ -61,7 +61,7 @@ impl Target for Chip {
         if let Some(crate::Chip::Fermi(own)) = module.chip
             && own.family() != self.family()
         {
-            return Err(LoadError::Program(format!("the code is for {own}, {self} has other instructions")));
+            return Err(CodeError::OtherInstructions { found: own.into(), wanted: (*self).into() }.into());
         }
         rules(*self).of_file(module, kernel, options, meter, |program| lift_program(*self, program))
     }
@@ -79,7 +79,7 @@ impl Target for Chip {
         listing(code, base, *self)
     }
 
-    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, CodeError> {
         match syntax {
             "envydis" => Ok(self.listing(code, base, stage)),
             "sass" => Ok(sass_listing(code, base, *self)),
@@ -158,7 +158,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         consts,
         compiler_bank: (!given).then_some(abi::COMPILER_BANK),
         stage,
-        ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
+        ..KernelImage::bare(code.into_map()?, function, abi, instruction_bytes)
     })
 }
 

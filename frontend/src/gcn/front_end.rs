@@ -7,7 +7,7 @@ use warpjit_ir::{Builtin, Meter, SlotInit};
 use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
 use crate::code::Code;
-use crate::error::{LoadError, SourceErrors};
+use crate::error::{CodeError, LoadError, SourceErrors};
 use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
 use crate::isa::{Isa, Stage};
@@ -59,7 +59,7 @@ impl Target for Chip {
         if let Some(crate::Chip::Gcn(own)) = module.chip
             && own.generation() != generation
         {
-            return Err(LoadError::Program(format!("code is for {own}, not {chip}")));
+            return Err(CodeError::OtherInstructions { found: own.into(), wanted: chip.into() }.into());
         }
         let (code, entry, setup): (Arc<[u8]>, u32, Setup) = match kernel.code_object.as_ref() {
             Some(object) => {
@@ -74,7 +74,7 @@ impl Target for Chip {
         check_entry(0, entry, 4, &code)?;
         let raw = kernel.code_object.is_none();
         if !raw && options.stage.is_some() {
-            return Err(LoadError::Program("programs of graphics stages are raw code".into()));
+            return Err(CodeError::StageOfKernel.into());
         }
         let code = Code::of_file(&code, 0, abi::CODE_ADDRESS);
         let (name, params) = (&kernel.name, setup.params.clone());
@@ -118,7 +118,7 @@ fn lift_program(
 ) -> Result<KernelImage, LoadError> {
     let stage = options.stage.as_ref();
     if let Some(interface) = stage {
-        lift::check_stage(interface, setup.vgprs).map_err(LoadError::Program)?;
+        lift::check_stage(interface, setup.vgprs)?;
         abi::limit_to_stage(&mut setup.abi);
     }
     let (shared_aperture, private_aperture) = setup.apertures;
@@ -151,7 +151,7 @@ fn lift_program(
             }
         }
     }
-    let code = code.into_map().map_err(LoadError::Program)?;
+    let code = code.into_map()?;
     Ok(KernelImage {
         name: if name.is_empty() { "the program" } else { name }.to_owned(),
         registers: setup.vgprs,

@@ -2,7 +2,7 @@
 //! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::error::{LoadError, SourceErrors};
+use crate::error::{CodeError, LoadError, SourceErrors};
 use crate::front_end::{CodePlace, FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
@@ -144,7 +144,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         // Of graphics stages all banks are the driver's.
         compiler_bank: plan.is_none().then_some(COMPILER_BANK),
         stage,
-        ..KernelImage::bare(code.into_map().map_err(LoadError::Program)?, function, abi, instruction_bytes)
+        ..KernelImage::bare(code.into_map()?, function, abi, instruction_bytes)
     })
 }
 
@@ -162,12 +162,8 @@ fn place_variables(
     let mut address = VARIABLES;
     for global in globals {
         if address + u64::from(global.bytes) > 1 << 32 {
-            return Err(LoadError::Program(format!(
-                "device variable `{}` of {:#x} bytes does not fit in the {:#x} bytes for variables",
-                global.name,
-                global.bytes,
-                (1 << 32) - VARIABLES
-            )));
+            let (name, bytes, limit) = (global.name.clone(), global.bytes, (1 << 32) - VARIABLES);
+            return Err(CodeError::Variable { name, bytes, limit }.into());
         }
         let bytes = Bytes::copy_from_slice(&(address as u32).to_le_bytes());
         consts.push(ConstPart { bank: global.bank, offset: global.offset, bytes });

@@ -1,10 +1,10 @@
 //! Why code cannot be compiled, or takes too much.
 
-use super::kinds::kinds;
 use std::time::Duration;
+use warpjit_frontend::error_kinds;
 use warpjit_ir::meter::{Exceeded, Limit, Task};
 
-kinds! {
+error_kinds! {
     /// Why a region of a program cannot be compiled. The interpreter runs it then.
     CompileError {
         /// A region that the code generator does not take, which is a defect of this library.
@@ -66,7 +66,7 @@ impl From<warpjit_backend::Error> for CompileError {
     }
 }
 
-kinds! {
+error_kinds! {
     /// What of a [`crate::Budget`] is used up. As numbers, times are nanoseconds.
     BudgetError {
         /// The time.

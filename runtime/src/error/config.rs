@@ -1,8 +1,8 @@
 //! Why a configuration is refused.
 
-use super::kinds::kinds;
+use warpjit_frontend::error_kinds;
 
-kinds! {
+error_kinds! {
     /// Why a configuration is refused.
     ConfigError {
         /// No such chunk.

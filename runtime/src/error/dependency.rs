@@ -1,10 +1,10 @@
 //! Why a submission that waits for another one did not begin.
 
 use super::Error;
-use super::kinds::kinds;
 use crate::Fault;
+use warpjit_frontend::error_kinds;
 
-kinds! {
+error_kinds! {
     /// What became of a submission that another one waits for ([`crate::Submission::after`]).
     DependencyError {
         /// Its guest did something wrong.

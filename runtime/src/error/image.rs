@@ -1,9 +1,9 @@
 //! How an image contradicts itself, or the interface of its graphics stage.
 
-use super::kinds::kinds;
 use crate::stage::Per;
+use warpjit_frontend::error_kinds;
 
-kinds! {
+error_kinds! {
     /// How an image contradicts itself, or the interface of its graphics stage.
     ImageError {
         /// The function has been through if-conversion.

@@ -1,9 +1,10 @@
 //! Why a launch is refused.
 
 use super::Error;
-use super::kinds::{Axis, kinds};
+use super::kinds::Axis;
+use warpjit_frontend::error_kinds;
 
-kinds! {
+error_kinds! {
     /// What is wrong with the rows of an array of a batch.
     RowsError {
         /// Too few rows.
@@ -35,7 +36,7 @@ kinds! {
     }
 }
 
-kinds! {
+error_kinds! {
     /// Why a launch is refused.
     LaunchError {
         /// Another number of arguments than the kernel takes.

@@ -1,8 +1,8 @@
 //! What is wrong with a call of guest memory.
 
-use super::kinds::kinds;
 use crate::memory::{ADDRESS_BITS, Denied};
 use std::fmt;
+use warpjit_frontend::error_kinds;
 
 /// The addresses that a space has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl fmt::Display for Addresses {
     }
 }
 
-kinds! {
+error_kinds! {
     /// What is wrong with a call of guest memory.
     MemoryError {
         /// A buffer of no bytes.

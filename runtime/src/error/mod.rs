@@ -1,7 +1,7 @@
 //! The runtime's errors: of settings, of guest memory, of loading a program and of starting a launch. What guest code does wrong
 //! is a [`crate::Fault`] instead.
 //!
-//! An error is data: a kind, and what was wanted and found. The kinds are made by one macro (`kinds`), so that bindings can ask for
+//! An error is data: a kind, and what was wanted and found. The kinds are made by one macro (`error_kinds` of warpjit-frontend), so that bindings can ask for
 //! the name of a kind and for its numbers without a table of their own.
 
 mod compile;
@@ -24,6 +24,7 @@ pub use launch::{LaunchError, RowsError};
 pub use memory::{Addresses, MemoryError};
 pub use program::ProgramError;
 pub use state::StateError;
+pub use warpjit_frontend::CodeError;
 
 use std::fmt;
 use warpjit_frontend::container::ContainerError;
@@ -165,6 +166,7 @@ impl Error {
             Error::Memory(error) => error.kind(),
             Error::Container(error) => container::kind(error),
             Error::Program(ProgramError::Image { source, .. }) => source.kind(),
+            Error::Program(ProgramError::Code { source }) => source.kind(),
             Error::Program(error) => error.kind(),
             Error::Launch(LaunchError::Rows { source, .. }) => source.kind(),
             Error::Launch(error) => error.kind(),
@@ -187,6 +189,7 @@ impl Error {
             Error::Memory(error) => error.number(name),
             Error::Container(error) => container::number(error, name),
             Error::Program(ProgramError::Image { source, .. }) => source.number(name),
+            Error::Program(ProgramError::Code { source }) => source.number(name),
             Error::Program(error) => error.number(name),
             Error::Launch(LaunchError::Rows { source, .. }) => source.number(name),
             Error::Launch(LaunchError::Segment { source, .. }) => source.number(name),

@@ -1,19 +1,19 @@
 //! Why a program is refused.
 
 use super::ImageError;
-use super::kinds::kinds;
 use crate::{Chip, Isa};
+use warpjit_frontend::{CodeError, error_kinds};
 use warpjit_ir::interp::InvalidCode;
 use warpjit_ir::verify::VerifyError;
 
-kinds! {
+error_kinds! {
     /// Why a program is refused.
     ProgramError {
-        /// A front end cannot read the code. The text says where and why.
-        #[error("{reason}")]
+        /// A front end refuses the code, or what is said of it.
+        #[error("{source}")]
         Code {
-            /// Where and why.
-            reason: String,
+            /// Why.
+            source: CodeError,
         },
         /// The function of an image is not valid.
         #[error("{source}")]

@@ -1,8 +1,8 @@
 //! Why a saved launch is refused.
 
-use super::kinds::kinds;
+use warpjit_frontend::error_kinds;
 
-kinds! {
+error_kinds! {
     /// Why a saved launch is refused.
     StateError {
         /// The bytes are something else.

@@ -12,7 +12,7 @@ mod map;
 mod tests;
 
 use super::{Chip, Family};
-use crate::error::LoadError;
+use crate::error::CodeError;
 use crate::isa::Stage;
 use crate::stage::{
     FragmentResult, InputPlace, Interpolation, OutputPlace, Per, StageInput, StageInterface, StageOutput,
@@ -216,13 +216,10 @@ impl ProgramHeader {
     ///
     /// # Errors
     /// When there are less than [`ProgramHeader::BYTES`], and as [`ProgramHeader::from_words`] says.
-    pub fn parse(bytes: &[u8]) -> Result<ProgramHeader, LoadError> {
+    pub fn parse(bytes: &[u8]) -> Result<ProgramHeader, CodeError> {
         let Some(bytes) = bytes.first_chunk::<{ ProgramHeader::BYTES }>() else {
-            return Err(LoadError::Program(format!(
-                "a shader program header has {} bytes, there are {}",
-                ProgramHeader::BYTES,
-                bytes.len()
-            )));
+            let wanted = ProgramHeader::BYTES;
+            return Err(CodeError::HeaderBytes { wanted, found: bytes.len() });
         };
         let mut words = [0; 20];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -235,7 +232,7 @@ impl ProgramHeader {
     ///
     /// # Errors
     /// As [`ProgramHeader::parse`].
-    pub fn split(bytes: &[u8]) -> Result<(ProgramHeader, &[u8]), LoadError> {
+    pub fn split(bytes: &[u8]) -> Result<(ProgramHeader, &[u8]), CodeError> {
         Ok((ProgramHeader::parse(bytes)?, &bytes[ProgramHeader::BYTES..]))
     }
 
@@ -243,7 +240,7 @@ impl ProgramHeader {
     ///
     /// # Errors
     /// When it is of no stage, or its kind (vertices or pixels) is not its stage's.
-    pub fn from_words(words: &[u32; 20]) -> Result<ProgramHeader, LoadError> {
+    pub fn from_words(words: &[u32; 20]) -> Result<ProgramHeader, CodeError> {
         let bit = |word: usize, bit: u32| words[word] >> bit & 1 != 0;
         let (kind, number) = (bits(words[0], 0, 4), bits(words[0], 10, 13));
         let stage = match (kind, number) {
@@ -252,10 +249,7 @@ impl ProgramHeader {
             (1, 3) => Stage::TessEval,
             (1, 4) => Stage::Geometry,
             (2, 5) => Stage::Fragment,
-            _ => {
-                let reason = format!("a shader program header of kind {kind}, stage {number}: there is none");
-                return Err(LoadError::Program(reason));
-            }
+            _ => return Err(CodeError::HeaderStage { header: kind, stage: number }),
         };
         let maps = if stage == Stage::Fragment {
             Maps::Pixels(PixelMaps {

@@ -10,7 +10,7 @@ use super::{
     CODE_ADDRESS, KERNARG, KERNARG_ADDRESS, LANES, PACKET_ADDRESS, PRIVATE_APERTURE, QUEUE_ADDRESS,
     SCRATCH_ADDRESS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits, property,
 };
-use crate::error::LoadError;
+use crate::error::CodeError;
 use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
 use crate::module::{ArgKind, CodeObject, Kernel, KernelArg};
@@ -20,12 +20,9 @@ pub(in crate::gcn) fn code_object(
     generation: Generation,
     kernel: &Kernel,
     object: &CodeObject,
-) -> Result<Setup, LoadError> {
-    let error = |reason: String| Err(LoadError::Program(format!("kernel {}: {reason}", kernel.name)));
+) -> Result<Setup, CodeError> {
     let (rsrc1, rsrc2) = (Rsrc1(object.rsrc1), Rsrc2(object.rsrc2));
-    if let Err(reason) = rsrc1.check(generation) {
-        return error(format!("its descriptor {reason}"));
-    }
+    rsrc1.check(generation, format_args!("kernel {}: its descriptor", kernel.name))?;
     let setup = Setup {
         abi: limits(generation),
         preload: Vec::new(),
@@ -41,13 +38,11 @@ pub(in crate::gcn) fn code_object(
             (0, 0)
         },
     };
-    let mut builder = Builder { setup, object, generation, sgpr: 0 };
+    let mut builder = Builder { setup, kernel: &kernel.name, object, generation, sgpr: 0 };
     builder.segments();
     builder.arguments();
-    match builder.registers() {
-        Ok(()) => Ok(builder.setup),
-        Err(reason) => error(reason),
-    }
+    builder.registers()?;
+    Ok(builder.setup)
 }
 
 /// Whether a program can make flat addresses of LDS or scratch. Before 1.4 the apertures are in the queue, or in hidden
@@ -64,6 +59,7 @@ fn may_know_apertures(generation: Generation, object: &CodeObject) -> bool {
 
 struct Builder<'a> {
     setup: Setup,
+    kernel: &'a str,
     object: &'a CodeObject,
     generation: Generation,
     /// The next SGPR to set up.
@@ -199,7 +195,7 @@ impl Builder<'_> {
         self.push(Entry::Const((value >> 32) as u32));
     }
 
-    fn registers(&mut self) -> Result<(), String> {
+    fn registers(&mut self) -> Result<(), CodeError> {
         let private = self.setup.local_bytes;
         let rsrc2 = Rsrc2(self.object.rsrc2);
         if self.has(property::PRIVATE_BUFFER) {
@@ -236,12 +232,18 @@ impl Builder<'_> {
         }
         let (wanted, count) = (u32::from(self.sgpr), rsrc2.user_sgprs());
         if wanted > count {
-            return Err(format!("its descriptor wants {wanted} user SGPRs set up and has room for {count}"));
+            return Err(CodeError::DescriptorUserSgprs {
+                kernel: self.kernel.into(),
+                users: wanted,
+                limit: count,
+            });
         }
         let scratch = self.setup.abi.segments.iter().position(|segment| segment.name == "scratch");
         let scratch = scratch.map_or(Entry::Const(0), |segment| Entry::WarpOffset(segment as u8));
-        rsrc2.load_registers(&mut self.setup, scratch).map_err(|(wanted, sgprs)| {
-            format!("its descriptor wants {wanted} SGPRs set up and gives a wave {sgprs}")
+        rsrc2.load_registers(&mut self.setup, scratch).map_err(|(loaded, sgprs)| CodeError::DescriptorSgprs {
+            kernel: self.kernel.into(),
+            loaded,
+            sgprs,
         })
     }
 
@@ -274,7 +276,7 @@ mod tests {
     use super::*;
     use crate::Isa;
 
-    fn setup(file: &str, change: impl Fn(&mut CodeObject)) -> Result<Setup, LoadError> {
+    fn setup(file: &str, change: impl Fn(&mut CodeObject)) -> Result<Setup, CodeError> {
         let path = format!("{}/../tests/corpus/gcn/{file}", env!("CARGO_MANIFEST_DIR"));
         let mut module = crate::container::load(&std::fs::read(path).unwrap(), Isa::Gcn).unwrap();
         let Some(crate::Chip::Gcn(chip)) = module.chip else { panic!("{:?}", module.chip) };

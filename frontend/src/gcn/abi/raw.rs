@@ -11,7 +11,7 @@ use super::rsrc::{Rsrc1, Rsrc2};
 use super::{
     LANES, PRIVATE_APERTURE, RAW_SGPRS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
 };
-use crate::error::LoadError;
+use crate::error::CodeError;
 use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
 use crate::image::CodeOptions;
@@ -32,7 +32,7 @@ pub(in crate::gcn) fn raw(
     generation: Generation,
     code: Option<&Arc<[u8]>>,
     options: &CodeOptions,
-) -> Result<Setup, LoadError> {
+) -> Result<Setup, CodeError> {
     let mut abi = limits(generation);
     // There are no arguments: nothing would say where they are.
     abi.segments = code.map(|code| code_segment(code.clone())).into_iter().collect();
@@ -48,17 +48,14 @@ pub(in crate::gcn) fn raw(
         apertures: (SHARED_APERTURE, PRIVATE_APERTURE),
     };
     match (options.rsrc1, options.rsrc2) {
-        (None, None) if !options.known_user_data.is_empty() => {
-            Err("known user data is given without rsrc2, which says how many words there are".to_owned())
-        }
+        (None, None) if !options.known_user_data.is_empty() => Err(CodeError::UserDataWithoutRsrc),
         (None, None) => Ok(setup),
         (Some(rsrc1), Some(rsrc2)) if options.stage.is_some() => {
             staged(generation, setup, (Rsrc1(rsrc1), Rsrc2(rsrc2)), options)
         }
         (Some(rsrc1), Some(rsrc2)) => dispatched(generation, setup, (Rsrc1(rsrc1), Rsrc2(rsrc2)), options),
-        _ => Err("rsrc1 and rsrc2 go together, only one is given".to_owned()),
+        _ => Err(CodeError::OneRsrc),
     }
-    .map_err(LoadError::Program)
 }
 
 /// The setup of a program that a dispatch starts.
@@ -67,12 +64,12 @@ fn dispatched(
     setup: Setup,
     (rsrc1, rsrc2): (Rsrc1, Rsrc2),
     options: &CodeOptions,
-) -> Result<Setup, String> {
+) -> Result<Setup, CodeError> {
     let users = rsrc2.user_sgprs();
     check_registers(generation, (rsrc1, rsrc2), users, ("a dispatch", USER_WORDS), options)?;
-    let (local, most) = (setup.local_bytes, setup.abi.max_local_bytes);
-    if local > most {
-        return Err(format!("local is {local}, a lane has at most {most} bytes of scratch"));
+    let (bytes, limit) = (setup.local_bytes, setup.abi.max_local_bytes);
+    if bytes > limit {
+        return Err(CodeError::Scratch { bytes, limit });
     }
     let mut setup = Setup {
         mode: rsrc1.mode() | rsrc2.exceptions(generation),
@@ -90,11 +87,11 @@ fn dispatched(
     if rsrc2.has_scratch() {
         setup.abi.segments.push(scratch_ring(setup.local_bytes));
     } else if setup.local_bytes != 0 {
-        return Err(format!("local is given, and rsrc2 {:#x} enables no scratch", rsrc2.0));
+        return Err(CodeError::NoScratch { rsrc2: rsrc2.0 });
     }
     load_user_data(&mut setup, users, options);
     rsrc2.load_registers(&mut setup, Entry::WarpOffset(ring)).map_err(|(loaded, sgprs)| {
-        format!("rsrc2 {:#x} loads {loaded} SGPRs, rsrc1 {:#x} gives a wave {sgprs}", rsrc2.0, rsrc1.0)
+        CodeError::LoadedSgprs { rsrc1: rsrc1.0, rsrc2: rsrc2.0, loaded, sgprs }
     })?;
     Ok(setup)
 }
@@ -106,7 +103,7 @@ fn staged(
     setup: Setup,
     (rsrc1, rsrc2): (Rsrc1, Rsrc2),
     options: &CodeOptions,
-) -> Result<Setup, String> {
+) -> Result<Setup, CodeError> {
     let users = rsrc2.stage_user_sgprs(generation);
     // Up to 1.2 there are sixteen; what the hardware loads behind them comes the same way.
     check_registers(generation, (rsrc1, rsrc2), users, ("a stage", 2 * USER_WORDS), options)?;
@@ -118,21 +115,15 @@ fn staged(
         ..setup
     };
     if users > setup.sgprs {
-        let (sgprs, rsrc1) = (setup.sgprs, rsrc1.0);
-        return Err(format!(
-            "rsrc2 {:#x} loads {users} SGPRs, rsrc1 {rsrc1:#x} gives a wave {sgprs}",
-            rsrc2.0
-        ));
+        let sgprs = setup.sgprs;
+        return Err(CodeError::LoadedSgprs { rsrc1: rsrc1.0, rsrc2: rsrc2.0, loaded: users, sgprs });
     }
     load_user_data(&mut setup, users, options);
     if rsrc2.has_scratch() {
         let register = options.stage.as_ref().and_then(|interface| interface.scratch);
-        let register = register.ok_or_else(|| {
-            format!("rsrc2 {:#x} enables scratch, the interface has no register for its offset", rsrc2.0)
-        })?;
+        let register = register.ok_or(CodeError::ScratchOffset { rsrc2: rsrc2.0 })?;
         if u32::from(register) >= setup.sgprs {
-            let sgprs = setup.sgprs;
-            return Err(format!("s{register} has the offset of scratch, a wave has {sgprs} SGPRs"));
+            return Err(CodeError::ScratchRegister { register, sgprs: setup.sgprs });
         }
         let ring = setup.abi.segments.len() as u8;
         setup.abi.segments.push(scratch_ring(0));
@@ -142,14 +133,14 @@ fn staged(
     Ok(setup)
 }
 
-/// Refuses what is said twice, and what cannot be had. `most`: who has user SGPRs, and how many.
+/// Refuses what is said twice, and what cannot be had. `of` has user SGPRs, `limit` at most.
 fn check_registers(
     generation: Generation,
     (rsrc1, rsrc2): (Rsrc1, Rsrc2),
     users: u32,
-    (whose, most): (&str, u32),
+    (of, limit): (&'static str, u32),
     options: &CodeOptions,
-) -> Result<(), String> {
+) -> Result<(), CodeError> {
     // RSRC2 of a stage has no LDS size.
     let shared = options.shared.filter(|_| options.stage.is_none());
     for (name, given, by) in [
@@ -158,16 +149,15 @@ fn check_registers(
         ("shared", shared, "rsrc2"),
     ] {
         if given.is_some() {
-            return Err(format!("{name} is given beside {by}, which says it"));
+            return Err(CodeError::GivenTwice { name, by });
         }
     }
-    rsrc1.check(generation).map_err(|reason| format!("rsrc1 {:#x} {reason}", rsrc1.0))?;
-    if users > most {
-        return Err(format!("rsrc2 {:#x} wants {users} user SGPRs, {whose} has {most}", rsrc2.0));
+    rsrc1.check(generation, format_args!("rsrc1 {:#x}", rsrc1.0))?;
+    if users > limit {
+        return Err(CodeError::UserSgprs { rsrc2: rsrc2.0, users, of, limit });
     }
-    if let Some((number, _)) = options.known_user_data.iter().find(|(number, _)| u32::from(*number) >= users)
-    {
-        return Err(format!("word {number} of user data is known, rsrc2 {:#x} loads {users}", rsrc2.0));
+    if let Some(&(word, _)) = options.known_user_data.iter().find(|(word, _)| u32::from(*word) >= users) {
+        return Err(CodeError::KnownUserData { word, rsrc2: rsrc2.0, users });
     }
     Ok(())
 }

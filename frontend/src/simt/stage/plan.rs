@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{InputSpace, LANES};
-use crate::error::LoadError;
+use crate::error::CodeError;
 use crate::isa::Stage;
 use crate::stage::{
     InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per, StageInterface, StageLayout,
@@ -136,7 +136,7 @@ impl Plan {
         uses: &Uses,
         local_bytes: u32,
         apart: bool,
-    ) -> Result<Plan, LoadError> {
+    ) -> Result<Plan, CodeError> {
         check(interface)?;
         let mut plan = Plan {
             interface: interface.clone(),
@@ -198,12 +198,12 @@ impl Plan {
         }
     }
 
-    fn inputs(&mut self, uses: &Uses, apart: bool) -> Result<(), LoadError> {
+    fn inputs(&mut self, uses: &Uses, apart: bool) -> Result<(), CodeError> {
         let stage = self.interface.stage;
         let many = matches!(stage, Stage::Geometry | Stage::TessControl | Stage::TessEval);
         for input in self.interface.inputs.clone() {
             let InputPlace::Address(at) = input.place else {
-                return Err(LoadError::Program("an input of this instruction set has an address".into()));
+                return Err(CodeError::InputPlace { places: "at addresses" });
             };
             let space = InputSpace::of(&input, apart);
             let plane = input.per == Per::Plane;
@@ -233,8 +233,13 @@ impl Plan {
         Ok(())
     }
 
+    /// The error for an output that is somewhere else than the stage's outputs.
+    fn no_such_output(&self) -> CodeError {
+        CodeError::NoOutput { stage: self.interface.stage.name() }
+    }
+
     /// Outputs that stay in the lane.
-    fn own_outputs(&mut self) -> Result<(), LoadError> {
+    fn own_outputs(&mut self) -> Result<(), CodeError> {
         for output in self.interface.outputs.clone() {
             let start = self.take(output.words);
             let area = OutputArea { shared: false, start, word_stride: 4, row_stride: 0, written: None };
@@ -246,26 +251,26 @@ impl Plan {
                     // Lanes leave it where they end.
                     self.layout.scratch.push(start..start + 4 * output.words);
                 }
-                _ => return Err(no_such_output()),
+                _ => return Err(self.no_such_output()),
             }
         }
         Ok(())
     }
 
     /// Outputs of the vertex being made, and rows of those that were emitted.
-    fn emitted_rows(&mut self) -> Result<(), LoadError> {
+    fn emitted_rows(&mut self) -> Result<(), CodeError> {
         let most = self.interface.max_vertices;
         let mut stride = 0;
         let mut places = Vec::new();
         for output in self.interface.outputs.clone() {
-            let OutputPlace::Address(at) = output.place else { return Err(no_such_output()) };
+            let OutputPlace::Address(at) = output.place else { return Err(self.no_such_output()) };
             let start = self.take(output.words);
             self.outputs.push(Output { at, words: output.words, start });
             places.push(stride);
             stride += 4 * output.words;
         }
         if u64::from(most) * u64::from(stride + 4) > MOST_ROWS {
-            return Err(LoadError::Program(format!("{most} vertices of {stride} bytes are too many")));
+            return Err(CodeError::EmittedBytes { vertices: most, bytes: stride, limit: MOST_ROWS });
         }
         let emitted = self.take(1);
         let cuts = self.take(most);
@@ -284,7 +289,7 @@ impl Plan {
     }
 
     /// Outputs of tessellation control: word after word, in each one lane after the other; then those of patches.
-    fn shared_outputs(&mut self, uses: &Uses) -> Result<(), LoadError> {
+    fn shared_outputs(&mut self, uses: &Uses) -> Result<(), CodeError> {
         let invocations = self.interface.invocations.max(1);
         let patches = LANES / invocations;
         self.layout.patches_per_warp = patches;
@@ -325,7 +330,7 @@ impl Plan {
                     row_stride: patch.end - patch.first,
                     written: None,
                 },
-                _ => return Err(no_such_output()),
+                _ => return Err(self.no_such_output()),
             });
         }
         Ok(())
@@ -335,17 +340,13 @@ impl Plan {
 const EMPTY: InputArea = InputArea { start: 0, word_stride: 4, vertex_stride: 0 };
 
 /// Refuses sizes that no stage has.
-fn check(interface: &StageInterface) -> Result<(), LoadError> {
+fn check(interface: &StageInterface) -> Result<(), CodeError> {
     let &StageInterface { vertices, invocations, streams, .. } = interface;
     if streams > MOST_STREAMS {
-        return Err(LoadError::Program(format!(
-            "there are {MOST_STREAMS} vertex streams at most, not {streams}"
-        )));
+        return Err(CodeError::Streams { streams, limit: MOST_STREAMS });
     }
     if vertices > LANES || invocations > LANES {
-        return Err(LoadError::Program(format!(
-            "{vertices} vertices and {invocations} threads are too many: there can be {LANES} of each"
-        )));
+        return Err(CodeError::Primitive { vertices, invocations, limit: LANES });
     }
     let inputs = interface.inputs.iter().map(|input| match input.place {
         InputPlace::Address(at) => ("input", at, input.words, SPACE_END),
@@ -361,12 +362,8 @@ fn check(interface: &StageInterface) -> Result<(), LoadError> {
     for (what, at, words, end) in inputs.chain(outputs) {
         let inside = u64::from(at) + 4 * u64::from(words) <= end.into();
         if !at.is_multiple_of(4) || !inside {
-            return Err(LoadError::Program(format!("no {what} can have {words} words at {at:#x}")));
+            return Err(CodeError::Row { what, words, address: at });
         }
     }
     Ok(())
-}
-
-fn no_such_output() -> LoadError {
-    LoadError::Program("the stage has no such output".into())
 }

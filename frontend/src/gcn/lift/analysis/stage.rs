@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Graph;
+use crate::error::CodeError;
 use crate::isa::Stage;
 use crate::stage::{
     ExportTarget, InputArea, InputPlace, LaneWord, MOST_STREAMS, OutputArea, OutputPlace, Per,
@@ -77,37 +78,39 @@ pub(in crate::gcn::lift) struct Counters {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn check(interface: &StageInterface, vgprs: u32) -> Result<(), String> {
+pub fn check(interface: &StageInterface, vgprs: u32) -> Result<(), CodeError> {
     if interface.stage == Stage::Compute {
-        return Err("a compute program has no inputs and outputs of a stage".into());
+        return Err(CodeError::ComputeInterface);
     }
     if interface.streams > MOST_STREAMS {
-        return Err(format!("there are {MOST_STREAMS} vertex streams at most"));
+        return Err(CodeError::Streams { streams: interface.streams, limit: MOST_STREAMS });
     }
     if interface.max_vertices > MOST_VERTICES {
-        return Err(format!("a geometry program emits {MOST_VERTICES} vertices at most"));
+        return Err(CodeError::EmittedVertices { vertices: interface.max_vertices, limit: MOST_VERTICES });
     }
     for input in &interface.inputs {
         match input.place {
             InputPlace::Register(first) => {
                 let count = registers_of(interface, input.per, input.words);
                 if u64::from(first) + u64::from(count) > vgprs.into() {
-                    return Err(format!(
-                        "an input is in v{first} and the {count} from there on, the program has {vgprs}"
-                    ));
+                    return Err(CodeError::InputRegisters { first, count, vgprs });
                 }
             }
             InputPlace::Attribute(number) if number < 32 => {}
-            InputPlace::Attribute(number) => return Err(format!("there is no attribute {number}")),
-            InputPlace::Address(_) => return Err("inputs of gcn programs are registers or attributes".into()),
+            InputPlace::Attribute(attribute) => {
+                return Err(CodeError::Attribute { attribute });
+            }
+            InputPlace::Address(_) => {
+                return Err(CodeError::InputPlace { places: "registers or attributes" });
+            }
         }
     }
     for output in &interface.outputs {
         let OutputPlace::Export(target, _) = output.place else {
-            return Err("outputs of gcn programs are exports".into());
+            return Err(CodeError::OutputPlace { places: "exports" });
         };
         if code_of(target).is_none() || !(1..=4).contains(&output.words) {
-            return Err(format!("there is no export {target:?} of {} words", output.words));
+            return Err(CodeError::Export { target: format!("{target:?}"), words: output.words });
         }
     }
     Ok(())

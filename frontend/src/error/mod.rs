@@ -1,5 +1,12 @@
 //! The errors of the front ends: why a container, a program or assembly source is refused.
 
+mod code;
+mod kinds;
+
+pub use code::CodeError;
+#[doc(hidden)]
+pub use kinds::Number;
+
 use std::fmt;
 
 use warpjit_ir::Stopped;
@@ -76,8 +83,8 @@ pub enum LoadError {
     #[error(transparent)]
     Container(#[from] ContainerError),
     /// The front end says no.
-    #[error("{0}")]
-    Program(String),
+    #[error(transparent)]
+    Program(#[from] CodeError),
     /// The budget is used up, or the work was cancelled.
     #[error(transparent)]
     Stopped(#[from] Stopped),
