@@ -11,8 +11,8 @@
 //! their code takes long to compile. They run for some time before they are timed first, so that their code has all that it will have. Time
 //! is the processor time of the thread that runs the block, so that other work on the machine does not decide.
 //!
-//! What two measurements in a row have found is kept in the cache beside the kernel's code. A process that finds it there begins with that strategy ([`Choice::new`]) and
-//! measures after the first pause as usual.
+//! What two measurements in a row have found is kept in the cache beside the kernel's code. A process that finds it there begins with that
+//! strategy ([`Choice::new`]) and measures after the first pause as usual.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
