@@ -270,19 +270,18 @@ impl Program {
             Strategy::Warps => {
                 let function = &self.inner.image.function;
                 let size = function.insts.len() * function.lanes as usize / 4;
-                if variant.generator().chunk_limits(None).slow.is_none()
-                    || tiers.has_whole_warps()
-                    || size > MOST_WHOLE
-                {
+                if tiers.has_whole_warps() || size > MOST_WHOLE {
                     return None;
                 }
-                variant.whole_warps()
+                variant.whole_warps(function.lanes)
             }
             Strategy::Narrow if variant.generator().knows_vectors() => variant.narrow(),
             Strategy::Narrow => return None,
         };
         let made = self.tiers(variant, config, cancel).ok()?;
-        (strategy != Strategy::Warps || made.has_whole_warps()).then_some(made)
+        let is_other =
+            strategy != Strategy::Warps || variant.chunk_groups.is_some() || made.has_whole_warps();
+        is_other.then_some(made)
     }
 
     fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {

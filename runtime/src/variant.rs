@@ -175,9 +175,13 @@ impl Variant {
         self
     }
 
-    /// The same settings for whole warps.
-    pub(crate) fn whole_warps(mut self) -> Variant {
-        self.whole = true;
+    /// The same settings for whole warps of that many lanes.
+    pub(crate) fn whole_warps(mut self, lanes: u32) -> Variant {
+        match self.generator().chunk_limits(None).slow {
+            Some(_) => self.whole = true,
+            // Regions with cross-lane operations have whole warps in any case; now the others have, too.
+            None => self.chunk_groups = Some(lanes.div_ceil(4) as u8),
+        }
         self
     }
 

@@ -3,13 +3,13 @@
 //!
 //! In: the times that blocks have taken ([`Choice::took`]). Out: the strategy of the next block ([`Choice::strategy`]).
 //!
-//! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster
-//! with many cross-lane operations, because these end the regions of the other two. Narrower vectors are faster where few lanes are
-//! active, and their regions are joined to chains. What is faster depends on the data, so it is measured. A kernel starts with vectors. Once
-//! it has run for some time, a few blocks are timed with each strategy, and the fastest continues. The measurement is repeated now and then,
-//! less often each time it confirms the choice. Whole warps take part from the second one on and narrower vectors from the third, since
-//! their code takes long to compile. They run for some time before they are timed first, so that their code has all that it will have. Time
-//! is the processor time of the thread that runs the block, so that other work on the machine does not decide.
+//! Vectors of few lanes are faster while lanes stay convergent, scalar code when they diverge for good. Whole warps are faster with many
+//! cross-lane operations, because these end the regions of the other two. Narrower vectors are faster where few lanes are active, and their
+//! regions are joined to chains. What is faster depends on the data, so it is measured. A kernel starts with vectors. Once it has run for
+//! some time, a few blocks are timed with each strategy in turn, and the fastest continues. The measurement is repeated now and then, less
+//! often each time it confirms the choice. Whole warps and narrower vectors take part from the second one on, which waits until compiling
+//! them is a small part of what the kernel has taken. They run for some time before they are timed first, so that their code has all that
+//! it will have. Time is the processor time of the thread that runs the block, so that other work on the machine does not decide.
 //!
 //! What two measurements in a row have found is kept in the cache beside the kernel's code. A process that finds it there begins with that
 //! strategy ([`Choice::new`]) and measures after the first pause as usual.
@@ -27,7 +27,7 @@ pub enum Strategy {
     Vectors,
     /// One lane after another.
     Lanes,
-    /// All lanes of a warp at once, in many vectors. On hosts whose vectors have 128 bits.
+    /// All lanes of a warp at once, in many vectors.
     Warps,
     /// A few lanes at once, in vectors of 128 bits. On hosts that have vectors of 512.
     Narrow,
@@ -68,34 +68,46 @@ impl Strategy {
     fn first_measurement(self) -> u32 {
         match self {
             Strategy::Vectors | Strategy::Lanes => 0,
-            Strategy::Warps => 1,
-            Strategy::Narrow => 2,
+            Strategy::Warps | Strategy::Narrow => 1,
         }
     }
 }
 
-/// Each strategy is timed for at least this long and over at least this many blocks.
-const SAMPLE: Duration = Duration::from_micros(1500);
-const FEW_BLOCKS: u64 = 4;
+/// A measurement goes round all strategies, so that what changes from block to block meets all of them: this many times if one of them is
+/// the fastest in each round, else up to the most.
+const FEWEST_ROUNDS: usize = 3;
+const ROUNDS: usize = 6;
+
+/// In each round a strategy is timed for at least this long.
+const SAMPLE: Duration = Duration::from_micros(500);
 
 /// How long a strategy that takes part later runs before it is timed first: what runs often is compiled better meanwhile, such as chains.
 const SETTLING: Duration = Duration::from_millis(10);
 
-/// One block that takes at least this long is enough.
+/// If vectors have been timed for so long, no more rounds are needed.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
 
 /// Another strategy is chosen if it takes less than this percentage of the vectors' time.
 const WORTH_IT: u32 = 95;
 
-/// Timing a strategy ends early if it takes this many times as long as vectors.
+/// Timing a strategy ends early if it takes this many times as long as vectors: within a round (this), and after one (next).
 const HOPELESS: u32 = 4;
+const TOO_SLOW: u32 = 2;
+
+/// A strategy that was too slow is left out of this many measurements.
+const LEFT_OUT: u32 = 3;
 
 /// Pause between two measurements, as a multiple of the blocks that were timed: the first pause and the longest.
 const FIRST_PAUSE: u64 = 64;
 const LONGEST_PAUSE: u64 = 4096;
 
+/// The pause before strategies take part that are compiled only then: the same, but not less than this many times what compiling has
+/// taken so far.
+const PAUSE_BEFORE_LATE: u64 = 4;
+const COMPILE_TIMES: u32 = 8;
+
 /// Blocks to run with a strategy from the cache before the first measurement.
-const KNOWN_PAUSE: u64 = FIRST_PAUSE * FEW_BLOCKS * Strategy::ALL.len() as u64;
+const KNOWN_PAUSE: u64 = 1024;
 
 /// Blocks timed with one strategy.
 #[derive(Clone, Copy, Default, Debug)]
@@ -105,13 +117,13 @@ struct Sample {
 }
 
 impl Sample {
-    fn add(&mut self, blocks: u64, time: Duration) {
-        self.blocks += blocks;
-        self.time += time;
+    fn add(&mut self, more: Sample) {
+        self.blocks += more.blocks;
+        self.time += more.time;
     }
 
     fn is_enough(self) -> bool {
-        self.blocks >= FEW_BLOCKS && self.time >= SAMPLE || self.blocks > 0 && self.time >= LONG_BLOCK
+        self.blocks > 0 && self.time >= SAMPLE
     }
 
     /// Whether its blocks take less than `percent` of another's.
@@ -121,16 +133,39 @@ impl Sample {
     }
 }
 
+/// What a measurement has found of one strategy.
+#[derive(Clone, Copy, Default, Debug)]
+struct Samples {
+    rounds: [Sample; ROUNDS],
+    /// It is too slow to be timed any longer in this measurement.
+    hopeless: bool,
+}
+
+impl Samples {
+    fn all(&self) -> Sample {
+        self.rounds.iter().fold(Sample::default(), |mut all, &round| {
+            all.add(round);
+            all
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// Time spent with vectors before the first measurement.
     before: Duration,
+    /// The round of the current measurement.
+    round: usize,
     /// By strategy.
-    samples: [Sample; Strategy::ALL.len()],
+    samples: [Samples; Strategy::ALL.len()],
     /// How long each strategy has run to settle.
     settled: [Duration; Strategy::ALL.len()],
     /// Strategies without code.
     missing: [bool; Strategy::ALL.len()],
+    /// The number of the measurement in which a strategy takes part again that was too slow.
+    again: [u32; Strategy::ALL.len()],
+    /// What compiling the code of vectors has taken.
+    compiling: Duration,
     /// Measurements that are over.
     measured: u32,
     /// The result of the last measurement.
@@ -142,12 +177,58 @@ struct State {
 }
 
 impl State {
-    /// The strategy to measure after that one, if there is another.
+    /// Whether a strategy takes part in this measurement.
+    fn takes_part(&self, strategy: Strategy) -> bool {
+        let number = strategy as usize;
+        !self.missing[number]
+            && !self.samples[number].hopeless
+            && strategy.first_measurement().max(self.again[number]) <= self.measured
+    }
+
+    /// The strategy to measure after that one in this round, if there is another.
     fn behind(&self, strategy: Strategy) -> Option<Strategy> {
-        let may = |&strategy: &Strategy| {
-            !self.missing[strategy as usize] && strategy.first_measurement() <= self.measured
-        };
-        Strategy::ALL.into_iter().skip(strategy as usize + 1).find(may)
+        Strategy::ALL.into_iter().skip(strategy as usize + 1).find(|&strategy| self.takes_part(strategy))
+    }
+
+    /// The fastest strategy by these samples; vectors if none is worth leaving them.
+    fn fastest(&self, samples: [Sample; Strategy::ALL.len()]) -> Strategy {
+        let mut found = Strategy::Vectors;
+        for &strategy in &Strategy::ALL[1..] {
+            let percent = if found == Strategy::Vectors { WORTH_IT } else { 100 };
+            let sample = samples[strategy as usize];
+            let may = self.takes_part(strategy) && sample.blocks > 0;
+            if may && sample.takes_less(samples[found as usize], percent) {
+                found = strategy;
+            }
+        }
+        found
+    }
+
+    /// Ends the timing of what is too slow, and leaves it out of the next measurements.
+    fn leave_slow_ones(&mut self) {
+        let vectors = self.samples[0].all();
+        for &strategy in &Strategy::ALL[1..] {
+            let sample = self.samples[strategy as usize].all();
+            if self.takes_part(strategy) && !sample.takes_less(vectors, 100 * TOO_SLOW) {
+                self.samples[strategy as usize].hopeless = true;
+            }
+            if self.samples[strategy as usize].hopeless {
+                self.again[strategy as usize] = self.measured + 1 + LEFT_OUT;
+            }
+        }
+    }
+
+    /// Whether one strategy was the fastest in each round, and the rounds are enough.
+    fn agrees(&self) -> bool {
+        let of_round = |round: usize| self.fastest(self.samples.map(|samples| samples.rounds[round]));
+        let first = of_round(0);
+        self.round >= FEWEST_ROUNDS && (1..self.round).all(|round| of_round(round) == first)
+    }
+
+    /// Whether code of another strategy may come with the next measurement.
+    fn has_late(&self) -> bool {
+        let is_late = |strategy: Strategy| strategy.first_measurement() == self.measured;
+        Strategy::ALL.into_iter().any(|strategy| is_late(strategy) && !self.missing[strategy as usize])
     }
 }
 
@@ -203,7 +284,7 @@ impl Choice {
     pub fn give_up(&self, strategy: Strategy) {
         let mut state = self.state.lock();
         state.missing[strategy as usize] = true;
-        state.samples[strategy as usize] = Sample::default();
+        state.samples[strategy as usize] = Samples::default();
         if state.found == strategy {
             // What a cache said, or an earlier measurement.
             state.found = Strategy::Vectors;
@@ -237,16 +318,22 @@ impl Choice {
                 return;
             }
             state.samples = Default::default();
+            state.round = 0;
             self.now.store(MEASURE, Ordering::Relaxed);
         }
     }
 
-    /// Records the time that blocks have taken; with 0 blocks, the time of a part of one.
-    pub fn took(&self, strategy: Strategy, blocks: u64, time: Duration) {
+    /// Records the time that blocks have taken; with 0 blocks, the time of a part of one. `compiling`: what compiling the strategy's code
+    /// has taken so far.
+    pub fn took(&self, strategy: Strategy, blocks: u64, time: Duration, compiling: Duration) {
         let mut state = self.state.lock();
+        let state = &mut *state;
         let now = self.now.load(Ordering::Relaxed);
         if Strategy::of(now) != strategy {
             return;
+        }
+        if strategy == Strategy::Vectors {
+            state.compiling = compiling;
         }
         if now & WARM_UP != 0 {
             state.before += time;
@@ -254,43 +341,45 @@ impl Choice {
                 self.now.store(MEASURE, Ordering::Relaxed);
             }
         } else if now & MEASURE != 0 {
-            let state = &mut *state;
-            let vectors = state.samples[0];
-            let sample = &mut state.samples[strategy as usize];
-            sample.add(blocks, time);
-            let hopeless = strategy != Strategy::Vectors
-                && sample.time > LONG_BLOCK / 4
-                && !Sample { blocks: sample.blocks.max(1), ..*sample }.takes_less(vectors, 100 * HOPELESS);
+            let vectors = state.samples[0].all();
+            let samples = &mut state.samples[strategy as usize];
+            let round = &mut samples.rounds[state.round];
+            round.add(Sample { blocks, time });
+            let known = Sample { blocks: round.blocks.max(1), ..*round };
+            samples.hopeless = strategy != Strategy::Vectors
+                && round.time > LONG_BLOCK / 4
+                && !known.takes_less(vectors, 100 * HOPELESS);
             let settled = &mut state.settled[strategy as usize];
-            if strategy.first_measurement() > 0 && *settled < SETTLING && !hopeless {
+            if strategy.first_measurement() > 0 && *settled < SETTLING && !samples.hopeless {
                 *settled += time;
                 if *settled >= SETTLING {
-                    *sample = Sample::default();
+                    *round = Sample::default();
                 }
-            } else if sample.is_enough() || hopeless {
+            } else if round.is_enough() || samples.hopeless {
                 self.go_on_behind(state, strategy);
             }
         }
     }
 
-    /// Measures the next strategy, or decides if that one was the last.
+    /// Measures the next strategy, goes on to the next round, or decides if that was the last.
     fn go_on_behind(&self, state: &mut State, strategy: Strategy) {
-        match state.behind(strategy) {
-            Some(next) => self.now.store(MEASURE | next as u8, Ordering::Relaxed),
-            None => self.decide(state),
+        if let Some(next) = state.behind(strategy) {
+            self.now.store(MEASURE | next as u8, Ordering::Relaxed);
+            return;
+        }
+        state.round += 1;
+        state.leave_slow_ones();
+        let one = state.behind(Strategy::Vectors).is_none();
+        if one || state.samples[0].all().time >= LONG_BLOCK || state.round == ROUNDS || state.agrees() {
+            self.decide(state);
+        } else {
+            self.now.store(MEASURE, Ordering::Relaxed);
         }
     }
 
     fn decide(&self, state: &mut State) {
-        let samples = state.samples;
-        let mut found = Strategy::Vectors;
-        for &strategy in &Strategy::ALL[1..] {
-            let sample = samples[strategy as usize];
-            let percent = if found == Strategy::Vectors { WORTH_IT } else { 100 };
-            if sample.blocks > 0 && sample.takes_less(samples[found as usize], percent) {
-                found = strategy;
-            }
-        }
+        let samples = state.samples.map(|samples| samples.all());
+        let found = state.fastest(samples);
         state.pause = match state.pause {
             0 => FIRST_PAUSE,
             pause if found == state.found => (2 * pause).min(LONGEST_PAUSE),
@@ -300,209 +389,20 @@ impl Choice {
         state.found = found;
         state.measured = state.measured.saturating_add(1);
         let blocks = samples.iter().map(|sample| sample.blocks).sum::<u64>().max(1);
-        self.left.store(blocks.saturating_mul(state.pause), Ordering::Relaxed);
+        let left = if state.has_late() {
+            state.pause = 0;
+            let Sample { blocks: timed, time } = samples[found as usize];
+            let block = (time.as_nanos() / u128::from(timed.max(1))).max(1);
+            let worth = (COMPILE_TIMES * state.compiling).as_nanos() / block;
+            (blocks * PAUSE_BEFORE_LATE).max(u64::try_from(worth).unwrap_or(u64::MAX))
+        } else {
+            blocks.saturating_mul(state.pause)
+        };
+        self.left.store(left, Ordering::Relaxed);
         self.now.store(found as u8, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MILLI: Duration = Duration::from_millis(1);
-
-    /// A choice whose warm-up is over.
-    fn measuring() -> Choice {
-        let choice = Choice::new(2 * MILLI, None);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, true));
-        choice.took(Strategy::Vectors, 1, 3 * MILLI);
-        assert_eq!(choice.strategy(), Strategy::Vectors);
-        choice
-    }
-
-    #[test]
-    fn the_quicker_strategy_goes_on() {
-        for (vectors, lanes, wanted) in [
-            (4, 1, Strategy::Lanes),
-            (1, 4, Strategy::Vectors),
-            (100, 97, Strategy::Vectors),
-            (100, 90, Strategy::Lanes),
-        ] {
-            let choice = measuring();
-            choice.took(Strategy::Vectors, 8, 2 * vectors * MILLI);
-            assert_eq!(choice.strategy(), Strategy::Lanes);
-            // Another thread's block of before.
-            choice.took(Strategy::Vectors, 1, 1000 * MILLI);
-            choice.took(Strategy::Lanes, 8, 2 * lanes * MILLI);
-            if choice.is_measuring() {
-                choice.took(Strategy::Lanes, 8, 2 * lanes * MILLI);
-            }
-            assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{vectors} and {lanes}");
-        }
-    }
-
-    #[test]
-    fn what_an_earlier_process_has_found_is_where_it_begins() {
-        assert_eq!(measuring().found(), None);
-        for known in Strategy::ALL {
-            assert_eq!(Strategy::of_stored(known.stored()), Some(known));
-            let choice = Choice::new(2 * MILLI, Some(known));
-            assert_eq!((choice.strategy(), choice.is_measuring()), (known, false));
-            assert_eq!(choice.found(), Some(known));
-            choice.ran(KNOWN_PAUSE - 1);
-            assert_eq!((choice.strategy(), choice.is_measuring()), (known, false));
-            choice.ran(1);
-            // Each strategy is measured, and another one may be chosen.
-            let best = if known == Strategy::Lanes { Strategy::Vectors } else { Strategy::Lanes };
-            let measure = || {
-                while choice.is_measuring() {
-                    let now = choice.strategy();
-                    choice.took(now, 4, if now == best { 2 } else { 20 } * MILLI);
-                }
-            };
-            measure();
-            // Once is not enough to be told to others.
-            assert_eq!((choice.strategy(), choice.found()), (best, (best == known).then_some(best)));
-            while !choice.is_measuring() {
-                choice.ran(64);
-            }
-            measure();
-            assert_eq!((choice.strategy(), choice.found()), (best, Some(best)));
-        }
-        for number in [0, 5, 255] {
-            assert_eq!(Strategy::of_stored(number), None);
-        }
-    }
-
-    #[test]
-    fn a_known_strategy_without_code_is_given_up() {
-        let choice = Choice::new(2 * MILLI, Some(Strategy::Lanes));
-        choice.give_up(Strategy::Lanes);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        // Nor is it written to the cache again.
-        assert_eq!(choice.found(), Some(Strategy::Vectors));
-    }
-
-    #[test]
-    fn it_is_measured_again_and_less_often() {
-        let choice = measuring();
-        let mut pauses = Vec::new();
-        for _ in 0..3 {
-            choice.took(Strategy::Vectors, 4, 2 * MILLI);
-            choice.took(Strategy::Lanes, 4, 20 * MILLI);
-            if choice.is_measuring() {
-                let late = choice.strategy();
-                assert!(late.first_measurement() > 0);
-                choice.give_up(late);
-            }
-            assert!(!choice.is_measuring());
-            let mut pause = 0;
-            while !choice.is_measuring() {
-                choice.ran(1);
-                pause += 1;
-            }
-            pauses.push(pause);
-        }
-        assert_eq!(pauses, [8 * 64, 8 * 128, 8 * 256]);
-        // The data has changed.
-        choice.took(Strategy::Vectors, 4, 20 * MILLI);
-        choice.took(Strategy::Lanes, 4, 2 * MILLI);
-        assert_eq!(choice.strategy(), Strategy::Lanes);
-    }
-
-    #[test]
-    fn a_hopeless_strategy_ends_early_and_one_without_code_is_never_tried() {
-        let choice = measuring();
-        choice.took(Strategy::Vectors, 100, 2 * MILLI);
-        // Not even one block has ended.
-        choice.took(Strategy::Lanes, 0, 6 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        let choice = measuring();
-        choice.took(Strategy::Vectors, 100, 2 * MILLI);
-        choice.give_up(Strategy::Lanes);
-        choice.give_up(Strategy::Warps);
-        choice.give_up(Strategy::Narrow);
-        choice.ran(u64::MAX);
-        choice.took(Strategy::Vectors, 100, 2 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-    }
-
-    /// Runs until the next measurement, and measures vectors and lanes.
-    fn again(choice: &Choice, lanes: u32) {
-        choice.ran(u64::MAX);
-        choice.took(Strategy::Vectors, 4, 2 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, true));
-        choice.took(Strategy::Lanes, 4, lanes * MILLI);
-    }
-
-    #[test]
-    fn whole_warps_and_narrow_vectors_take_part_later() {
-        for (late, gone) in [(Strategy::Warps, Strategy::Narrow), (Strategy::Narrow, Strategy::Warps)] {
-            for (lanes, time, wanted) in [(2, 3, Strategy::Lanes), (5, 3, late), (9, 8, Strategy::Vectors)] {
-                let choice = measuring();
-                choice.give_up(gone);
-                choice.took(Strategy::Vectors, 4, 4 * MILLI);
-                choice.took(Strategy::Lanes, 4, 20 * MILLI);
-                for _ in 1..late.first_measurement() {
-                    assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-                    again(&choice, 10);
-                }
-                assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-                choice.ran(u64::MAX);
-                choice.took(Strategy::Vectors, 4, 5 * MILLI);
-                choice.took(Strategy::Lanes, 4, lanes * MILLI);
-                // What it takes while it settles does not count.
-                choice.took(late, 9, 10 * MILLI);
-                assert_eq!((choice.strategy(), choice.is_measuring()), (late, true));
-                choice.took(late, 4, time * MILLI);
-                assert_eq!((choice.strategy(), choice.is_measuring()), (wanted, false), "{lanes} and {time}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_strategy_settles_once_and_not_if_it_is_hopeless() {
-        let choice = measuring();
-        choice.give_up(Strategy::Narrow);
-        choice.took(Strategy::Vectors, 4, 2 * MILLI);
-        choice.took(Strategy::Lanes, 4, 4 * MILLI);
-        again(&choice, 4);
-        // Four times as long as vectors: so it ends before it has settled.
-        choice.took(Strategy::Warps, 2, 8 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        again(&choice, 4);
-        choice.took(Strategy::Warps, 4, 4 * MILLI);
-        choice.took(Strategy::Warps, 6, 6 * MILLI);
-        assert!(choice.is_measuring());
-        choice.took(Strategy::Warps, 4, 2 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        again(&choice, 4);
-        choice.took(Strategy::Warps, 5, 2 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, false));
-    }
-
-    #[test]
-    fn a_long_block_is_not_hopeless_before_it_takes_too_long() {
-        let choice = measuring();
-        choice.took(Strategy::Vectors, 1, 40 * MILLI);
-        for _ in 0..2 {
-            choice.took(Strategy::Lanes, 0, 6 * MILLI);
-            assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, true));
-        }
-        choice.took(Strategy::Lanes, 1, 9 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Lanes, false));
-    }
-
-    #[test]
-    fn a_strategy_that_loses_its_code_is_left() {
-        let choice = measuring();
-        choice.took(Strategy::Vectors, 4, 20 * MILLI);
-        choice.took(Strategy::Lanes, 4, 4 * MILLI);
-        assert_eq!(choice.strategy(), Strategy::Lanes);
-        choice.give_up(Strategy::Lanes);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Vectors, false));
-        choice.ran(u64::from(u32::MAX));
-        choice.took(Strategy::Vectors, 4, 20 * MILLI);
-        assert_eq!((choice.strategy(), choice.is_measuring()), (Strategy::Warps, true));
-    }
-}
+#[path = "strategy_tests.rs"]
+mod tests;

@@ -82,7 +82,8 @@ impl<'a> Scheduler<'a> {
     ) {
         match started {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                self.tiers.choice().took(strategy, blocks, thread_time().saturating_sub(start));
+                let time = thread_time().saturating_sub(start);
+                self.tiers.choice().took(strategy, blocks, time, compiling);
             }
             Some(_) => {}
             None if self.make_others.is_some() => self.tiers.choice().ran(blocks),

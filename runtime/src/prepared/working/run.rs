@@ -204,7 +204,8 @@ impl Working {
         let done = u64::from(matches!(turn, Turn::Done));
         match clock {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
-                choice.took(strategy, done, thread_time().saturating_sub(start));
+                let time = thread_time().saturating_sub(start);
+                choice.took(strategy, done, time, compiling);
             }
             Some(_) => {}
             None if may_choose => choice.ran(done),
