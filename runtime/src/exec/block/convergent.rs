@@ -83,13 +83,13 @@ impl RunningBlock {
         spent: &mut u64,
         calls: &mut Vec<Call>,
     ) -> Option<Turn> {
-        let (mut at, mut whole, mut place) = (launch.tiers.start().block, true, None);
+        let (mut at, mut whole, mut index) = (launch.tiers.start().block, true, None);
         if self.fresh {
             if self.version.is_none() {
                 self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
             }
-            place = self.version.and_then(|version| stepper.place_at_start(version));
-            if place.is_none() {
+            index = self.version.and_then(|version| stepper.index_at_start(version));
+            if index.is_none() {
                 return self.part_ways(launch);
             }
         } else {
@@ -102,13 +102,13 @@ impl RunningBlock {
         // The head of a loop that certainly waits, if they have reached one.
         let mut waited = None;
         let mut repeats = Repeats::new(FIRST_LOOK);
-        // `stop`: the path-cache node of `place`, if known. `came`: the node and successor by which the warps came.
+        // `stop`: the path-cache node of `index`, if known. `came`: the node and successor by which the warps came.
         let (mut stop, mut came) = (None, None);
         loop {
-            let found = match place.take() {
+            let found = match index.take() {
                 Some(found) => found,
                 None => {
-                    let Some(found) = stepper.place_for_all(at, self.group(at, whole), &known) else {
+                    let Some(found) = stepper.index_for_all(at, self.group(at, whole), &known) else {
                         if whole {
                             self.land(at, steps, !calls.is_empty(), stepper);
                         }
@@ -172,7 +172,7 @@ impl RunningBlock {
                         let living = living.map(|resident| &resident.warp);
                         match stepper.path_cache().follow(from, way, living) {
                             Some((next, block, version)) if block == at => {
-                                (stop, place) = (Some(next), Some(version));
+                                (stop, index) = (Some(next), Some(version));
                             }
                             _ => known = stepper.path_cache().known_behind(from),
                         }

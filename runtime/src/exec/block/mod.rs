@@ -97,8 +97,8 @@ pub struct RunningBlock {
     version: Option<u32>,
     /// Instructions executed by warps that ended together; their own state does not count them.
     ended_steps: (u64, u64),
-    /// Its place in the segments that the launch provides for each warp.
-    place: Option<SegmentPart>,
+    /// Its part of the segments that the launch provides for each warp.
+    part: Option<SegmentPart>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
     /// The strategy with which it runs. Its frames have the layout of that strategy.
@@ -141,26 +141,26 @@ pub enum Turn {
 }
 
 impl RunningBlock {
-    /// Makes a block ready to run. `place` is its place in the segments that the launch provides for each warp.
+    /// Makes a block ready to run. `part` is its part of the segments that the launch provides for each warp.
     pub fn new(
         plan: &Plan,
         tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
         index: u64,
-        place: Option<SegmentPart>,
+        part: Option<SegmentPart>,
     ) -> Self {
         let start = tiers.start();
-        let mut block = RunningBlock { place, ..RunningBlock::unprepared(plan, tiers, index) };
-        if let Some(place) = &block.place {
-            plan.segments.clear(memory, place, plan.warps);
+        let mut block = RunningBlock { part, ..RunningBlock::unprepared(plan, tiers, index) };
+        if let Some(part) = &block.part {
+            plan.segments.clear(memory, part, plan.warps);
         }
         if let (Some(stage), Some(resident)) = (&plan.stage, block.warps.first_mut()) {
             stage.fill(&mut resident.local, index, true);
             stage.fill_shared(block.shared.contents(), index);
         }
         for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
-            for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
+            for (slot, value) in plan.segments.slots(block.part.as_ref(), plan.warps, number) {
                 write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
             }
             if start.prologue.is_some() {
@@ -204,7 +204,7 @@ impl RunningBlock {
             fresh: false,
             version: None,
             ended_steps: (0, 0),
-            place: None,
+            part: None,
             was_prepared: false,
             strategy: Strategy::default(),
         };
@@ -244,8 +244,8 @@ impl RunningBlock {
         if let Some(stage) = &plan.stage {
             stage.fill_shared(self.shared.contents(), index);
         }
-        if let Some(place) = &self.place {
-            plan.segments.clear(memory, place, plan.warps);
+        if let Some(part) = &self.part {
+            plan.segments.clear(memory, part, plan.warps);
         }
     }
 

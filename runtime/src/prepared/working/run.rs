@@ -102,13 +102,13 @@ impl Working {
                 }
             }
             let tiers = self.vectors.tiers.clone();
-            let places = most_blocks(&self.plan, &tiers, engine.config().thread_count());
+            let parts = most_blocks(&self.plan, &tiers, engine.config().thread_count());
             // It may have to wait for another launch, whose thread may fork.
             drop(section);
             let plan = self.plan()?;
             plan.samplers.begin(engine.config());
             let warps = plan.warps;
-            if !plan.segments.map(memory, warps, places, give_up)? {
+            if !plan.segments.map(memory, warps, parts, give_up)? {
                 let cancelled = launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
                 return Ok(if cancelled { Begun::Cancelled } else { Begun::Later });
             }
@@ -393,7 +393,7 @@ impl Working {
             )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
+            report.listings = Some(Box::new(program.with_addresses(tiers.listings())));
         }
         report.stats.compile = compile;
         report.stats.compile_behind = compile_behind;
@@ -463,8 +463,8 @@ fn start_block(
         block.reset(plan, tiers, memory, index);
         return block;
     }
-    let place = plan.segments.take_part();
-    let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, place));
+    let part = plan.segments.take_part();
+    let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, part));
     block.strategy = strategy;
     block
 }

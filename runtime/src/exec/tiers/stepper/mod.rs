@@ -376,9 +376,9 @@ impl<'a> Stepper<'a> {
     }
 
     /// Whether all warps have enough instructions left for a version of the region at a block.
-    pub fn have_steps<'w>(&self, at: Block, place: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
+    pub fn have_steps<'w>(&self, at: Block, index: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
         let Some(offset) = self.steps_at else { return true };
-        let wanted = self.entries[at.index()].versions[place].steps();
+        let wanted = self.entries[at.index()].versions[index].steps();
         warps.all(|warp| warp.frame.read(offset, Scalar::I32, 0) >= wanted)
     }
 

@@ -232,14 +232,14 @@ fn load_raw(e: &mut Emit<'_>, inst: &Inst, image: &Image, signed: bool) {
     finish(e, inst, values);
 }
 
-/// The components that a store has, in their places; the others are 0.
+/// The components that a store has, at their indices; the others are 0.
 fn stored(e: &mut Emit<'_>, inst: &Inst) -> [Value; 4] {
     let mut components = [e.b.i32(0); 4];
     let Some(data) = inst.mem.data else { return components };
     let count = (inst.mem.dmask & 15).count_ones() as usize;
     let values = if inst.mem.d16 { halves(e, inst, count, false) } else { e.src_words(data, count) };
-    let places = (0..4).filter(|i| inst.mem.dmask >> i & 1 != 0);
-    places.zip(values).for_each(|(place, value)| components[place] = value);
+    let indices = (0..4).filter(|i| inst.mem.dmask >> i & 1 != 0);
+    indices.zip(values).for_each(|(index, value)| components[index] = value);
     components
 }
 
