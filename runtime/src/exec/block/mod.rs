@@ -326,18 +326,18 @@ impl RunningBlock {
         plan.shared.len() + plan.warps as usize * (tiers.frame_bytes() + local + 512)
     }
 
-    /// Runs the block for a slice. `patience` is polled now and then.
+    /// Runs the block for a slice. `stop_poll` is polled now and then.
     pub fn turn(
         &mut self,
         plan: &Plan,
         tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Turn {
         let mut spent = 0;
         loop {
-            let launch = InLaunch { plan, tiers, memory, patience };
+            let launch = InLaunch { plan, tiers, memory, stop_poll };
             if let Some(turn) = self.run_convergent(&launch, stepper, &mut spent) {
                 return turn;
             }
@@ -354,7 +354,7 @@ impl RunningBlock {
                     resident.waits = None;
                 }
                 ran = true;
-                match self.warp_slice(number, plan, memory, stepper, patience) {
+                match self.warp_slice(number, plan, memory, stepper, stop_poll) {
                     Ok(Some(slice)) => {
                         spent += slice.steps;
                         all_wait &= slice.waits;
@@ -362,7 +362,7 @@ impl RunningBlock {
                     Ok(None) => return Turn::Stopped,
                     Err(fault) => return Turn::Faulted(fault),
                 }
-                if plan.may_pause && self.living > 0 && patience.is_paused() {
+                if plan.may_pause && self.living > 0 && stop_poll.is_paused() {
                     return Turn::Suspended;
                 }
             }
@@ -372,7 +372,7 @@ impl RunningBlock {
             if !ran {
                 return Turn::Faulted(self.deadlock());
             }
-            if patience.stop() {
+            if stop_poll.stop() {
                 return Turn::Stopped;
             }
             // Where all wait, only another block can help, or the host: the rest of the slice would be looks in vain.
@@ -389,7 +389,7 @@ impl RunningBlock {
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Result<Option<Slice>, BlockFault> {
         let start = self.warps[number].warp.steps;
         // The head of a loop that certainly waits, if the warp has reached one.
@@ -404,7 +404,7 @@ impl RunningBlock {
                 &mut resident.midway,
                 &mut view,
                 &mut resident.hint,
-                patience,
+                stop_poll,
                 Some(until),
             );
             let steps = resident.warp.steps.saturating_sub(start);
@@ -415,7 +415,7 @@ impl RunningBlock {
                 Step::Stopped => return Ok(None),
             };
             let goes_on = self.settle(number, flow, stepper)?;
-            let pauses = plan.may_pause && patience.pause();
+            let pauses = plan.may_pause && stop_poll.pause();
             if !goes_on || pauses || steps >= WARP_SLICE {
                 self.warps[number].first_look.after(&repeats);
                 return Ok(Some(Slice { steps, waits: false }));

@@ -106,7 +106,7 @@ impl RunningBlock {
         (plan, tiers, memory): (&Plan, &Tiers, &Memory),
         portable: &Portable,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Result<(), BlockFault> {
         if self.fresh {
             self.restart(plan, tiers);
@@ -126,7 +126,7 @@ impl RunningBlock {
                         &mut resident.midway,
                         &mut view,
                         &mut resident.hint,
-                        patience,
+                        stop_poll,
                         None,
                     ),
                 };

@@ -189,11 +189,11 @@ impl Working {
             ),
         };
         means.stale = false;
-        let patience = Asked { cancel, stop, stopped: Cell::new(false) };
+        let stop_poll = Asked { cancel, stop, stopped: Cell::new(false) };
         let clock = (may_choose && choice.is_measuring()).then(|| (thread_time(), tiers.compile_times().0));
         let turn = loop {
-            match block.turn(plan, tiers, memory, &mut stepper, &patience) {
-                Turn::Suspended if patience.stop() => break Turn::Stopped,
+            match block.turn(plan, tiers, memory, &mut stepper, &stop_poll) {
+                Turn::Suspended if stop_poll.stop() => break Turn::Stopped,
                 Turn::Suspended if until.is_some_and(|until| Instant::now() >= until) => {
                     break Turn::Suspended;
                 }
@@ -213,7 +213,7 @@ impl Working {
         let threads = stepper.threads();
         let running = self.running.as_mut()?;
         running.threads = (running.threads.0 + threads.0, running.threads.1 + threads.1);
-        running.stopped |= patience.stopped.get();
+        running.stopped |= stop_poll.stopped.get();
         means.kept = Some(stepper.leave().0);
         let fault = match turn {
             Turn::Suspended => {

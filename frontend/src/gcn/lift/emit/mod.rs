@@ -219,7 +219,7 @@ impl Emit<'_> {
     pub(in crate::gcn::lift) fn count_lanes(&mut self) {
         if self.own.for_lanes.0.is_empty() {
             let exec = self.own.slots.mask(self.b.func, EXEC);
-            self.own.for_lanes.1 = self.held(exec);
+            self.own.for_lanes.1 = self.value_in(exec);
         }
         self.own.for_lanes.0.push(self.b.pc);
     }

@@ -32,11 +32,11 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     }
     let split = match straddles(e, inst, shape.unit) {
         Straddles::Never => {
-            pieces(e, inst, shape, false);
+            all_accesses(e, inst, shape, false);
             return true;
         }
         Straddles::Always => {
-            pieces(e, inst, shape, true);
+            all_accesses(e, inst, shape, true);
             return true;
         }
         Straddles::In(lanes) => e.vote_any(lanes),
@@ -45,7 +45,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     e.end_block(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
     for (block, bytewise) in [(bytes, true), (words, false)] {
         e.start(block);
-        pieces(e, inst, shape, bytewise);
+        all_accesses(e, inst, shape, bytewise);
         e.end_block(Terminator::Jump(behind.into()));
     }
     e.start(behind);
@@ -92,7 +92,7 @@ fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
 
 /// The whole access, in dwords or byte by byte. What other waves may look at meanwhile is accessed in pairs of dwords, as on the chip: a
 /// pair is seen whole (a value with its flag). Compilers mark such loads by GLC; of stores they do not tell.
-fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
+fn all_accesses(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
     let flat = flat_address(e, inst);
     let pairs = !bytewise && flat.address.is_some() && (shape.store || inst.mem.glc);
     let parts = shape.unit.parts(pairs);

@@ -80,10 +80,10 @@ impl Stepper<'_> {
         index: usize,
         calls: &mut [Call],
         view: &mut View<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
         repeats: &mut Repeats,
     ) -> Option<ExitKind> {
-        let mut poll = Poll::new(patience, view);
+        let mut poll = Poll::new(stop_poll, view);
         self.prepare(view, &mut poll);
         let given = room_of_all(repeats, calls.len());
         self.context.chain_left = given;
