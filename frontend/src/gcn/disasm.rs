@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use super::Generation;
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::operand::{Arg, Operand, Select, Type};
-use super::row_words::Property;
+use super::rows::Property;
 use super::syntax::{self, GS_OPS, INDEX_MODES, Modifier, SYS_OPS, TextOperand, WAIT_COUNTS};
 use super::table::{ArgSlot, Row, table};
 

@@ -8,7 +8,7 @@ use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 use super::atomic;
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::access::{self, GLOBAL, access};
-use crate::gcn::row_words::Property;
+use crate::gcn::rows::Property;
 use crate::gcn::table::meaning;
 use crate::gcn::{Generation, Inst, Op, Operand};
 
