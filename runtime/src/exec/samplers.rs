@@ -57,8 +57,8 @@ impl Sampler {
     /// Compiles the code of a state; `None` if that is impossible. `groups`: the groups of four lanes that it computes side by side, the
     /// fitting number if none is given; which generator makes the code follows from it as for launches.
     pub fn new(key: &StateKey, level: HostLevel, groups: Option<u8>) -> Option<Sampler> {
-        let target = Target::host(level.into()).ok()?;
-        let generator = Generator::of_host(level.into(), groups, false, false).on(&target);
+        let target = Target::host(level).ok()?;
+        let generator = Generator::of_host(level, groups, false, false).on(&target);
         let fitting = if generator.knows_vectors() { WIDE_GROUPS } else { GROUPS };
         let mut func = generate(key, target.has_fma())?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
