@@ -1,4 +1,4 @@
-//! What is known of the host: which of its instructions code may use.
+//! The host: which of its instructions generated code may use ([`HostLevel`], [`host_has_wide_vectors`]), and the size of its cache lines.
 
 /// Bytes of a cache line of the host, and of its widest vector.
 pub const LINE_BYTES: usize = 64;

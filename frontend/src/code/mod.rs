@@ -1,7 +1,7 @@
 //! Code as front ends read it: the bytes of a file, or guest memory, page by page as far as control flow leads.
 //!
 //! The IR's `pc`s are *positions*, 32 bits wide. [`CodeMap`] turns them into the guest's addresses. Of code in a file, the position of a
-//! byte is its address. Of code in guest memory, ranges of guest addresses get positions when the program leads there.
+//! byte is its address. Of code in guest memory, ranges of guest addresses (*code ranges*) get positions when the program leads there.
 //!
 //! - **GCN** gets ranges of 64 MiB of positions round the entry, and round each far place that a jump with a known target leads to, 63
 //!   at most. The entry is in the middle of the first, so that its position does not depend on its address. A computed jump at run time
@@ -214,13 +214,13 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The ranges, as (position, guest address, bytes). What is lifted depends on them.
-    pub(crate) fn ranges(&self) -> Vec<(u32, u64, u32)> {
+    /// The ranges of positions, as (position, guest address, bytes). What is lifted depends on them.
+    pub(crate) fn positions(&self) -> Vec<(u32, u64, u32)> {
         match &self.0 {
             Kind::File { base, address, .. } => vec![(*base, *address, u32::MAX - base)],
             Kind::Memory { memory, .. } => {
                 memory.borrow_mut().bound = true;
-                memory.borrow().ranges().iter().map(|w| (w.position, w.address, w.bytes)).collect()
+                memory.borrow().positions().iter().map(|w| (w.position, w.address, w.bytes)).collect()
             }
         }
     }

@@ -1,4 +1,7 @@
-//! Hardware registers: which part of which one an instruction names, and what follows from it for the analyses.
+//! GCN's hardware registers (MODE, STATUS, ...), which `s_getreg` and `s_setreg` access.
+//!
+//! In: an instruction. Out: the [`Field`] of a hardware register that its constant names, and what the analyses ask: which operand is
+//! written to MODE, and whether the instruction reads SCC, EXECZ or VCCZ as bits of STATUS.
 
 use crate::gcn::{Arg, Inst, Op, Operand};
 
