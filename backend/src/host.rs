@@ -1,17 +1,47 @@
-//! What is known of the host: which of its instructions code may use.
+//! The host: which of its instructions generated code may use ([`HostLevel`], [`host_has_wide_vectors`]), and the size of its cache lines.
 
 /// Bytes of a cache line of the host, and of its widest vector.
 pub const LINE_BYTES: usize = 64;
 
-/// Which instructions code may use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Which instructions of the host compiled code may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum HostLevel {
-    /// All that the host has.
+    /// All that this processor has.
+    #[default]
     Native,
-    /// On x86-64, everything that the host has except AVX-512. On other hosts as `Native`.
+    /// On x86-64, no AVX-512 (to test what hosts without it get). On other hosts as [`HostLevel::Native`].
     Avx2,
-    /// On x86-64, SSE4.1 and nothing newer. On other hosts as `Native`.
+    /// On x86-64, nothing newer than SSE4.1 (to test what older hosts get). On other hosts as [`HostLevel::Native`].
     Sse41,
+}
+
+impl HostLevel {
+    /// All levels, the newest instructions first.
+    pub const ALL: [HostLevel; 3] = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41];
+
+    /// The name in options and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            HostLevel::Native => "native",
+            HostLevel::Avx2 => "avx2",
+            HostLevel::Sse41 => "sse4.1",
+        }
+    }
+
+    /// What an option's help says of it.
+    pub fn summary(self) -> &'static str {
+        match self {
+            HostLevel::Native => "All that the processor has",
+            HostLevel::Avx2 => "No AVX-512",
+            HostLevel::Sse41 => "Nothing newer than SSE4.1",
+        }
+    }
+
+    /// The level of a name.
+    pub fn of_name(name: &str) -> Option<HostLevel> {
+        HostLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
 }
 
 /// Features of the host that lowering depends on.

@@ -1,7 +1,7 @@
 //! Permits: what compiled code knows of the memory that it may access where a guest's address is the host's
 //! ([`warpjit_ir::passes::permit`]).
 //!
-//! Code asks before each access. It remembers the stretch of memory that the runtime has named last at this *site*: a [`Window`] of a table
+//! Code asks before each access. It remembers the range of memory that the runtime has named last at this *site*: a [`Window`] of a table
 //! that belongs to one context. A site that finds its lanes inside goes on; else cold code calls the runtime, which looks at each lane
 //! ([`Context::each_permit`]), and opens the window anew. So mostly an access costs two comparisons with memory, and its form over the
 //! lanes stays what it is.
@@ -48,7 +48,7 @@ pub(crate) const MORE: u32 = 1 << 2;
 /// Added to addresses and limits, so that signed comparisons order them as unsigned ones would: vectors of 128 bits have no others.
 const BIAS: u64 = 1 << 63;
 
-/// A stretch of memory that a site may access.
+/// A range of memory that a site may access.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Window {
@@ -98,20 +98,20 @@ impl Windows {
     }
 }
 
-/// A stretch that nothing is in.
+/// A range that nothing is in.
 const NOTHING: (u64, u64) = (1, 0);
 
-/// Stretches that one may access, from and to addresses, that do not touch.
-type Stretches = Vec<(u64, u64)>;
+/// Ranges that one may access, from and to addresses, that do not touch.
+type Ranges = Vec<(u64, u64)>;
 
 /// What a context has been permitted. Only its own thread uses it, but for [`Permits::windows`].
 #[derive(Debug, Default)]
 pub struct Permits {
     windows: Option<Arc<Windows>>,
-    /// The state of the memory that the stretches and windows are of.
-    pub version: u64,
-    /// Stretches that have been found out: for loads, and for stores.
-    pub known: [Stretches; 2],
+    /// The state of the memory that the ranges and windows are of.
+    pub generation: u64,
+    /// Ranges that have been found out: for loads, and for stores.
+    pub known: [Ranges; 2],
     /// Stores whose permits have been given, but not yet those of stores behind them that stand together with them: address, bytes, value.
     together: Vec<(u64, u8, u64)>,
 }
@@ -130,15 +130,15 @@ impl Permits {
     }
 
     /// Forgets all permits: now those of memory in this state are given.
-    pub fn renew(&mut self, version: u64) {
-        self.version = version;
+    pub fn renew(&mut self, generation: u64) {
+        self.generation = generation;
         self.known.iter_mut().for_each(Vec::clear);
         if let Some(windows) = &self.windows {
             windows.close();
         }
     }
 
-    /// Opens the window of a site (by its number) for a stretch, unless `is_current` says afterwards that the memory has changed
+    /// Opens the window of a site (by its number) for a range, unless `is_current` says afterwards that the memory has changed
     /// since that was found out. Whether it is open.
     ///
     /// Who changes the memory says so before he closes windows ([`Windows::close`]), with a fence in between, as there is one here between
@@ -293,14 +293,14 @@ pub(crate) fn reach(all: &[&InstData]) -> Result<(i64, i64), Error> {
 
 /// Answers requests for permits: the embedder's memory.
 pub trait Permitter {
-    /// The stretch of memory, from and to, around an access of 1, 2, 4 or 8 bytes that a lane may make; `None`: it may not.
-    fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)>;
+    /// The range of memory, from and to, around an access of 1, 2, 4 or 8 bytes that a lane may make; `None`: it may not.
+    fn permitted_range(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)>;
 
     /// Stores a value at an address that has been permitted.
     fn store(&mut self, address: u64, bytes: u8, value: u64);
 
-    /// Opens the window of the site `site` for a stretch that it has given just before, unless the memory has changed since.
-    fn open(&mut self, permits: &mut Permits, site: u32, stretch: (u64, u64));
+    /// Opens the window of the site `site` for a range that it has given just before, unless the memory has changed since.
+    fn open(&mut self, permits: &mut Permits, site: u32, range: (u64, u64));
 }
 
 impl Context {
@@ -328,20 +328,20 @@ impl Context {
             let aligned = address.wrapping_sub(part) & low == 0;
             let is_in =
                 |(from, to): (u64, u64)| from <= address && to.saturating_sub(address) >= bytes.into();
-            let stretch = match found.into_iter().find(|&stretch| is_in(stretch)) {
+            let range = match found.into_iter().find(|&range| is_in(range)) {
                 _ if !aligned => None,
-                Some(stretch) => Some(stretch),
+                Some(range) => Some(range),
                 None => {
-                    let version = self.permits.version;
-                    let stretch = memory.stretch(&mut self.permits, (address, bytes, stores));
-                    if self.permits.version != version {
+                    let generation = self.permits.generation;
+                    let range = memory.permitted_range(&mut self.permits, (address, bytes, stores));
+                    if self.permits.generation != generation {
                         // What earlier lanes have found is of the memory as it was.
                         found = [NOTHING; 2];
                     }
-                    stretch
+                    range
                 }
             };
-            let Some(stretch) = stretch else {
+            let Some(range) = range else {
                 for (address, bytes, value) in std::mem::take(&mut self.permits.together) {
                     memory.store(address, bytes, value);
                 }
@@ -350,8 +350,8 @@ impl Context {
                 self.fault_lanes = if aligned { FAULT_OF_PAGE } else { 0 };
                 return;
             };
-            if stretch != found[0] {
-                found = [stretch, found[0]];
+            if range != found[0] {
+                found = [range, found[0]];
             }
             if stores {
                 self.permits.together.push((address, bytes, self.lane_values.get(lane, bytes == 8)));
@@ -368,9 +368,9 @@ impl Context {
     /// Opens the window of the atomics that compiled code has asked to be executed, if it has one, around one that has been.
     pub fn permit_atomics(&mut self, memory: &mut impl Permitter, address: u64, bytes: u8) {
         if let (false, Some(site)) = (self.windows.is_null(), self.permit_site.checked_sub(1))
-            && let Some(stretch) = memory.stretch(&mut self.permits, (address, bytes, true))
+            && let Some(range) = memory.permitted_range(&mut self.permits, (address, bytes, true))
         {
-            memory.open(&mut self.permits, site, stretch);
+            memory.open(&mut self.permits, site, range);
         }
     }
 
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(site(0, 4097, true), None);
     }
 
-    /// Memory of two stretches. The first goes when the second is asked for, if it is to.
+    /// Memory of two ranges. The first goes when the second is asked for, if it is to.
     struct Two {
         goes: bool,
         stored: Vec<(u64, u64)>,
@@ -464,21 +464,21 @@ mod tests {
     }
 
     impl Permitter for Two {
-        fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
+        fn permitted_range(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
             let all = [(0x1000, 0x2000), (0x5000, 0x6000)];
             let at = all.iter().position(|(from, to)| *from <= access.0 && access.0 + 4 <= *to)?;
             if at == 1 && self.goes {
                 permits.renew(7);
             }
-            (at == 1 || permits.version != 7).then_some(all[at])
+            (at == 1 || permits.generation != 7).then_some(all[at])
         }
 
         fn store(&mut self, address: u64, _: u8, value: u64) {
             self.stored.push((address, value));
         }
 
-        fn open(&mut self, _: &mut Permits, _: u32, stretch: (u64, u64)) {
-            self.opened.push(stretch);
+        fn open(&mut self, _: &mut Permits, _: u32, range: (u64, u64)) {
+            self.opened.push(range);
         }
     }
 

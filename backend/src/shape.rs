@@ -1,4 +1,8 @@
-//! What is known of a slot's values in the lanes of a chunk.
+//! Lane patterns: what is known of a slot's values over the lanes of a chunk ([`Shape`]), and for how many lanes it is known
+//! ([`SlotShape`]).
+//!
+//! The runtime reads patterns from frames and gives them to the generators as assumptions of compiled code. With a pattern, code keeps one
+//! scalar where it would keep a vector.
 
 /// Lanes of a vector of the widest kind.
 pub(crate) const VECTOR_LANES: u32 = 16;

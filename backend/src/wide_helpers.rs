@@ -129,7 +129,7 @@ fn lanes_in(mut bits: u64) -> impl Iterator<Item = usize> {
 
 /// A lane's address, 16 bits of it unless the access is far.
 #[cfg(target_arch = "x86_64")]
-fn place_of(context: &crate::Context, lane: usize, far: bool) -> usize {
+fn address_of(context: &crate::Context, lane: usize, far: bool) -> usize {
     let address = context.lane_addresses.get(lane, false);
     (if far { address } else { address & 0xffff }) as usize
 }
@@ -152,7 +152,7 @@ unsafe extern "C" fn access_lanes(context: *mut crate::Context) {
         Space::Global(_) => return,
     };
     for lane in lanes_in(context.guard_lanes) {
-        let address = place_of(context, lane, far);
+        let address = address_of(context, lane, far);
         let inside = address + bytes <= size;
         let place = |byte: usize| match space {
             Space::Local => {

@@ -133,15 +133,15 @@ fn place(scalar: Scalar) -> usize {
     TYPES.iter().position(|&t| t == scalar).unwrap_or(0)
 }
 
-/// Addresses that grow by a constant in each turn.
-struct Walks {
+/// Addresses that a loop advances by a constant in each iteration.
+struct InductionAddresses {
     /// The steps.
     steps: Vec<i64>,
     /// The loop's parameters.
     params: Vec<Value>,
 }
 
-impl Walks {
+impl InductionAddresses {
     /// Where they begin: from one to three of these per loop, some with the same step.
     fn starts(b: &mut Builder<'_>, random: &mut Random, from: Value) -> (Vec<i64>, Vec<Value>) {
         (0..random.below(4))
@@ -194,7 +194,7 @@ fn random_loop(seed: u64) -> Function {
     let some = b.icmp(IntCC::Ne, rounds, zero);
     let first = b.iand(active, some);
     let mut random = Random(seed);
-    let (steps, starts) = Walks::starts(&mut b, &mut random, start[0]);
+    let (steps, starts) = InductionAddresses::starts(&mut b, &mut random, start[0]);
     // Words that turns are counted in: addresses may go along with them, also where they wrap.
     let counts: [(Value, u32); 2] = std::array::from_fn(|_| {
         let start = [0, 0xffff_fffe, 0x7fff_ffff, random.next() as u32][random.below(4)];
@@ -210,7 +210,7 @@ fn random_loop(seed: u64) -> Function {
     let left = f.add_param(head, Type::I32);
     let counted = counts.map(|_| f.add_param(head, Type::I32));
     let params = TYPES.map(|t| f.add_param(head, Type::varying(t)));
-    let walks = Walks {
+    let inductions = InductionAddresses {
         params: steps.iter().map(|_| f.add_param(head, Type::varying(Scalar::I64))).collect(),
         steps,
     };
@@ -223,7 +223,7 @@ fn random_loop(seed: u64) -> Function {
     if m.random.below(4) == 0 {
         m.load(inside);
     }
-    walks.load(&mut m, inside);
+    inductions.load(&mut m, inside);
     for _ in 0..3 + m.random.below(20) {
         let scalar = TYPES[m.random.below(4)];
         m.value(scalar, inside);
@@ -251,7 +251,7 @@ fn random_loop(seed: u64) -> Function {
         args.push(m.b.same(Opcode::Iadd, &[count, step], Imm::None));
     }
     args.extend(&new);
-    for (&param, &step) in walks.params.iter().zip(&walks.steps) {
+    for (&param, &step) in inductions.params.iter().zip(&inductions.steps) {
         let step = m.b.constant(Scalar::I64, step as u64);
         args.push(m.b.same(Opcode::Iadd, &[param, step], Imm::None));
     }

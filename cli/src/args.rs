@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use warpjit_runtime::{Budget, CacheConfig, Config, HostLevel, Numerics, Observe, Tier};
 
-pub use values::{Form, HostName, NumericsName, TierName};
-use values::{parse_blocks, parse_seconds};
+pub use values::{Form, NumericsName};
+use values::{host_levels, parse_blocks, parse_seconds, tiers};
 
 /// Runs GPU machine code on the CPU.
 #[derive(Parser)]
@@ -89,8 +89,8 @@ pub struct EngineArgs {
     #[arg(long)]
     pub json: bool,
     /// How the program is executed; the results are the same.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub tier: TierName,
+    #[arg(long, value_parser = tiers(), default_value = Tier::default().name())]
+    pub tier: Tier,
     /// Host threads to use; 0: one for each processor.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
@@ -112,8 +112,8 @@ pub struct EngineArgs {
     #[arg(long, value_enum, default_value = "exact")]
     pub numerics: NumericsName,
     /// The newest instructions of the host's processor that compiled code may use.
-    #[arg(long, value_enum, default_value = "native")]
-    pub host: HostName,
+    #[arg(long, value_parser = host_levels(), default_value = HostLevel::default().name())]
+    pub host: HostLevel,
     /// Tell Linux perf about compiled code, in /tmp/perf-PID.map and /tmp/jit-PID.dump.
     #[arg(long)]
     pub perf: bool,
@@ -274,14 +274,14 @@ pub struct ExecArgs {
     #[arg(long)]
     pub chip: Option<String>,
     /// How shaders are executed; the results are the same.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub tier: TierName,
+    #[arg(long, value_parser = tiers(), default_value = Tier::default().name())]
+    pub tier: Tier,
     /// Host threads that run shaders; 0: one for each processor.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
     /// The newest instructions of the host's processor that compiled code may use.
-    #[arg(long, value_enum, default_value = "native")]
-    pub host: HostName,
+    #[arg(long, value_parser = host_levels(), default_value = HostLevel::default().name())]
+    pub host: HostLevel,
     /// At the end, print what was executed: kernels with their times and counts, submissions, copies. With FILE, write it there as JSON. Counting
     /// makes shaders slower.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
@@ -343,8 +343,8 @@ pub struct IrArgs {
     #[arg(long, value_enum, default_value = "exact")]
     pub numerics: NumericsName,
     /// The newest instructions of the host's processor that compiled code may use.
-    #[arg(long, value_enum, default_value = "native")]
-    pub host: HostName,
+    #[arg(long, value_parser = host_levels(), default_value = HostLevel::default().name())]
+    pub host: HostLevel,
 }
 
 impl EngineArgs {
@@ -352,11 +352,7 @@ impl EngineArgs {
     pub fn config(&self) -> Config {
         Config::default()
             .threads(self.threads)
-            .tier(match self.tier {
-                TierName::Interp => Tier::Interp,
-                TierName::Jit => Tier::Jit,
-                TierName::Auto => Tier::Auto,
-            })
+            .tier(self.tier)
             .chunk_groups(self.chunk.as_deref().and_then(|c| c.parse().ok()))
             .checked_memory(self.checked_memory)
             .lockstep(self.lockstep)
@@ -364,13 +360,9 @@ impl EngineArgs {
                 NumericsName::Exact => Numerics::Exact,
                 NumericsName::Fast => Numerics::Fast,
             })
-            .host(match self.host {
-                HostName::Native => HostLevel::Native,
-                HostName::Avx2 => HostLevel::Avx2,
-                HostName::Sse41 => HostLevel::Sse41,
-            })
+            .host(self.host)
             // What compiled code does is counted in a run of its own (`commands::statistics`).
-            .count(self.verbose && self.tier == TierName::Interp)
+            .count(self.verbose && self.tier == Tier::Interp)
             .observe(Observe::default().perf(self.perf))
             .cache(match &self.cache_dir {
                 _ if self.no_cache => None,
@@ -387,8 +379,7 @@ impl EngineArgs {
         parts.extend(self.chunk.as_deref().map(|groups| format!("chunks of {groups}")));
         parts.extend(self.checked_memory.then(|| "checked memory".to_owned()));
         parts.extend(self.lockstep.then(|| "lockstep".to_owned()));
-        parts.extend((self.host == HostName::Avx2).then(|| "AVX2".to_owned()));
-        parts.extend((self.host == HostName::Sse41).then(|| "SSE4.1".to_owned()));
+        parts.extend((self.host != HostLevel::Native).then(|| self.host.name().to_uppercase()));
         parts.join(", ")
     }
 
@@ -406,7 +397,7 @@ impl IrArgs {
     pub fn engine(&self) -> EngineArgs {
         EngineArgs {
             json: false,
-            tier: TierName::Jit,
+            tier: Tier::Jit,
             threads: 1,
             blocks: self.blocks.clone(),
             chunk: self.chunk.clone(),

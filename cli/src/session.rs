@@ -15,8 +15,8 @@ use crate::outcome::Outcome;
 /// Called with the number of blocks done, and of all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Buffers are padded in pieces of that size.
-const PIECE: u64 = 1 << 16;
+/// Bytes of padding that are written at a time.
+const PADDING_BYTES: u64 = 1 << 16;
 
 /// A launch file made ready to run.
 pub struct Session<'a> {
@@ -201,11 +201,11 @@ impl<'a> Session<'a> {
                     return Ok(());
                 }
                 let mut at = buffer.data.len() as u64;
-                let padding = vec![buffer.fill; PIECE.min(buffer.bytes - at) as usize];
+                let padding = vec![buffer.fill; PADDING_BYTES.min(buffer.bytes - at) as usize];
                 while at < buffer.bytes {
-                    let piece = &padding[..(buffer.bytes - at).min(PIECE) as usize];
-                    memory.write(address + at, piece)?;
-                    at += PIECE;
+                    let part = &padding[..(buffer.bytes - at).min(PADDING_BYTES) as usize];
+                    memory.write(address + at, part)?;
+                    at += PADDING_BYTES;
                 }
                 Ok(())
             };

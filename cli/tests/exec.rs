@@ -8,6 +8,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use warpjit_runtime::{HostLevel, Tier};
+
 /// An empty shared library. `None` without a C compiler.
 fn library(name: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -170,5 +172,17 @@ fn an_installed_tree_works_anywhere() {
             assert!(!has_card || out.contains("/dev/dri/renderD128"), "{output:?}");
         }
         std::fs::remove_dir_all(&tree).unwrap();
+    }
+}
+
+#[test]
+fn the_page_names_all_tiers_and_host_levels() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/exec.md")).unwrap();
+    for (option, names) in
+        [("--tier T", Tier::ALL.map(Tier::name)), ("--host H", HostLevel::ALL.map(HostLevel::name))]
+    {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{option}`"))).unwrap();
+        let listed = names.map(|name| format!("`{name}`")).join(", ");
+        assert!(row.contains(&format!("| {listed}:")), "{row}");
     }
 }

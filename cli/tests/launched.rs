@@ -101,7 +101,7 @@ const WAYS: [(&str, &[&str]); 5] = [
 ];
 
 #[test]
-fn a_kernel_without_barriers_is_one_piece_of_a_row() {
+fn a_kernel_without_barriers_is_one_phase_of_a_grid_row() {
     let folder = folder("launched_rows", IOTA, BLOCKS);
     for (form, more) in WAYS {
         let text = launched(&folder, form, more);
@@ -125,8 +125,8 @@ fn a_kernel_without_barriers_is_one_piece_of_a_row() {
 }
 
 #[test]
-fn a_kernel_with_a_barrier_is_two_pieces() {
-    let folder = folder("launched_pieces", BARRIER, BLOCKS);
+fn a_kernel_with_a_barrier_is_two_phases() {
+    let folder = folder("launched_phases", BARRIER, BLOCKS);
     for (form, more) in WAYS {
         let text = launched(&folder, form, more);
         let all = functions(&text);

@@ -176,7 +176,7 @@ impl<'f, O> Emission<'f, O> {
     }
 
     /// What a slot holds, if this block has read or written it.
-    pub(crate) fn held(&self, slot: Slot) -> Option<Value> {
+    pub(crate) fn value_in(&self, slot: Slot) -> Option<Value> {
         self.cache.get(&slot).map(|(held, _)| *held)
     }
 

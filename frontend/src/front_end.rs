@@ -132,7 +132,7 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
 
 /// Where a program lies in guest memory.
 #[derive(Clone, Copy)]
-pub struct CodePlace<'a> {
+pub struct CodeLocation<'a> {
     /// The memory.
     pub source: &'a dyn CodeSource,
     /// Guest address of the first instruction.
@@ -141,16 +141,16 @@ pub struct CodePlace<'a> {
     pub segment: Option<u64>,
 }
 
-impl fmt::Debug for CodePlace<'_> {
+impl fmt::Debug for CodeLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodePlace")
+        f.debug_struct("CodeLocation")
             .field("entry", &self.entry)
             .field("segment", &self.segment)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> CodePlace<'a> {
+impl<'a> CodeLocation<'a> {
     /// The code of a chip with code segments, and the entry as an offset in it; instructions begin at multiples of `align` bytes.
     pub(crate) fn in_segment(&self, align: u32, bytes: Option<u32>) -> Result<(Code<'a>, u32), CodeError> {
         let segment = self.segment.unwrap_or(self.entry);
@@ -203,11 +203,11 @@ pub trait Target: fmt::Debug {
     /// As [`Target::lift`]; the code cannot begin there; the instruction set has no code in guest memory.
     fn lift_at(
         &self,
-        place: &CodePlace<'_>,
+        location: &CodeLocation<'_>,
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
-        let _ = (place, options, meter);
+        let _ = (location, options, meter);
         Err(CodeError::NotInMemory { isa: self.isa() }.into())
     }
 

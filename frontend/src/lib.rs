@@ -56,6 +56,6 @@ pub mod vp1;
 pub use chip::Chip;
 pub use code::{CodeAt, CodeMap, CodePiece, CodeSource};
 pub use error::{CodeError, LoadError, SourceError, SourceErrors};
-pub use front_end::{CodePlace, FrontEnd, LaunchRules, Target};
+pub use front_end::{CodeLocation, FrontEnd, LaunchRules, Target};
 pub use isa::{Isa, Stage};
 pub use stage::{StageInterface, StageLayout};

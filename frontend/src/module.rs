@@ -26,7 +26,7 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// Fermi: the memory of all variables; their addresses stand in banks and code already.
     pub global_memory: Option<GlobalMemory>,
-    /// Named places in constant banks that the host fills before a launch.
+    /// Named words in constant banks that the host fills before a launch.
     pub const_symbols: Vec<ConstSymbol>,
 }
 
@@ -139,7 +139,7 @@ pub struct ParamLayout {
 
 impl ParamLayout {
     /// Offset and size of each parameter.
-    pub fn places(&self) -> Vec<(u32, u32)> {
+    pub fn ranges(&self) -> Vec<(u32, u32)> {
         self.params.iter().map(|param| (param.offset, param.bytes)).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use common::root;
-use warpjit_frontend::gcn::row_words::Property;
+use warpjit_frontend::gcn::Property;
 use warpjit_frontend::gcn::table::{meaning, rows};
 use warpjit_frontend::gcn::{Chip, Format, Generation, Op, Row, decode, support_table};
 

@@ -8,7 +8,7 @@ use warpjit_runtime::{
     Access, Arg, CancelToken, Engine, Error, GlobalSpace, Launch, Memory, Program, ProgramOptions, Report,
 };
 
-use crate::patience::Patience;
+use crate::time_limit::TimeLimit;
 
 /// A buffer in guest memory.
 #[derive(Clone, Debug)]
@@ -168,12 +168,12 @@ impl Guest {
         Program::load(&self.code, &options)
     }
 
-    /// Runs the program, for as long as `patience` lasts.
+    /// Runs the program, for `limit` at most.
     ///
     /// # Errors
     ///
     /// As [`Memory::map`] and [`Engine::run`].
-    pub fn run(&self, program: &Program, engine: &Engine, patience: Duration) -> Result<Left, Error> {
+    pub fn run(&self, program: &Program, engine: &Engine, limit: Duration) -> Result<Left, Error> {
         let memory: Memory = engine.memory()?;
         // VP1's only memory is its data store, which is shared memory.
         let is_vp1 = self.chip.isa() == Isa::Vp1;
@@ -199,7 +199,7 @@ impl Guest {
             .capture_shared(self.rules.shared || is_vp1)
             .shared(store.unwrap_or_default())
             .cancel(Some(cancel.clone()));
-        let report = within(patience, cancel, || engine.run(program, &memory, &launch))?;
+        let report = within(limit, cancel, || engine.run(program, &memory, &launch))?;
         if is_vp1 {
             return Ok(Left { buffers: vec![report.shared.clone()], report });
         }
@@ -227,13 +227,13 @@ impl Guest {
     }
 }
 
-/// Does some work, and cancels it when patience is at its end.
-pub fn within<T>(patience: Duration, cancel: CancelToken, work: impl FnOnce() -> T) -> T {
+/// Does some work, and cancels it when the limit is reached.
+pub fn within<T>(limit: Duration, cancel: CancelToken, work: impl FnOnce() -> T) -> T {
     let (done, wait) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
-        let patience = Patience::new(std::process::id(), patience);
+        let limit = TimeLimit::new(std::process::id(), limit);
         while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-            if patience.is_over() {
+            if limit.is_over() {
                 cancel.cancel();
                 break;
             }

@@ -30,10 +30,10 @@ pub mod coverage;
 pub mod guest;
 pub mod minimize;
 pub mod oracle;
-pub mod patience;
 pub mod repeat;
 pub mod save;
 pub mod targets;
+pub mod time_limit;
 pub mod watch;
 pub mod worker;
 

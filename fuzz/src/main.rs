@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Parser;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use warpjit_fuzz::targets::{self, Context, Target};
-use warpjit_fuzz::watch::{Found, PATIENCE, crashes, watch};
+use warpjit_fuzz::watch::{Found, TIME_LIMIT, crashes, watch};
 use warpjit_fuzz::worker::{Work, keep_panics, run_case, work};
 use warpjit_fuzz::{Finding, minimize, repeat, save};
 
@@ -21,7 +21,7 @@ use warpjit_fuzz::{Finding, minimize, repeat, save};
 static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
 /// How many ways a saved launch file is run in.
-const REPEAT_WAYS: u64 = 40;
+const REPEAT_SETTINGS: u64 = 40;
 
 /// Tries random programs, containers, launch files and memory on warpjit.
 #[derive(Parser)]
@@ -82,7 +82,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(path) = &args.repeat {
-        let wrong = repeat::repeat(path, REPEAT_WAYS)?;
+        let wrong = repeat::repeat(path, REPEAT_SETTINGS)?;
         wrong.iter().for_each(|line| println!("{line}"));
         return Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
@@ -134,7 +134,7 @@ fn all(args: &Args, run: u64, within: Duration) -> anyhow::Result<ExitCode> {
         Some(command)
     };
     let mut failed = Ok(());
-    let seen = watch(jobs, PATIENCE, command, |found| {
+    let seen = watch(jobs, TIME_LIMIT, command, |found| {
         if let Err(error) = tell(found, &args.save, &program) {
             failed = Err(error);
         }

@@ -13,7 +13,7 @@ use crate::guest::{Faults, Guest, Left, Rules};
 use crate::{Finding, coverage::Coverage};
 
 /// Longer than any case takes; a case that takes longer in one setting only is a finding.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A setting to run a guest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -121,7 +121,7 @@ pub fn difference(guest: &Guest, wanted: &Left, got: &Left) -> Option<(&'static 
     let rules = guest.rules;
     let (a, b) = (&wanted.report, &got.report);
     if a.cancelled != b.cancelled {
-        return Some(("hang", format!("ended by impatience: {} and {}", a.cancelled, b.cancelled)));
+        return Some(("hang", format!("ended by the time limit: {} and {}", a.cancelled, b.cancelled)));
     }
     if a.cancelled {
         return None;
@@ -197,14 +197,14 @@ fn is_guests(name: &str) -> bool {
 pub fn reference(guest: &Guest, engines: &mut Engines) -> Result<(Program, Left), String> {
     let program = guest.load().map_err(|error| error.to_string())?;
     let engine = engines.of(Setting::reference(guest.rules.lockstep)).ok_or("there is no interpreter")?;
-    let left = guest.run(&program, engine, PATIENCE).map_err(|error| error.to_string())?;
+    let left = guest.run(&program, engine, TIME_LIMIT).map_err(|error| error.to_string())?;
     Ok((program, left))
 }
 
 /// What a guest does in `setting` that it does not in the interpreter.
 pub fn differs(guest: &Guest, setting: Setting, engines: &mut Engines) -> Option<(&'static str, String)> {
     let (program, wanted) = reference(guest, engines).ok()?;
-    let got = guest.run(&program, engines.of(setting)?, PATIENCE);
+    let got = guest.run(&program, engines.of(setting)?, TIME_LIMIT);
     match got {
         Ok(got) => difference(guest, &wanted, &got),
         Err(error) => Some(("refused", format!("runs in the interpreter, else: {error}"))),
@@ -234,7 +234,7 @@ pub fn hold(
     for _ in 0..settings {
         let setting = Setting::random(random, guest.rules);
         let Some(engine) = engines.of(setting) else { continue };
-        let found = match guest.run(&program, engine, PATIENCE) {
+        let found = match guest.run(&program, engine, TIME_LIMIT) {
             Ok(got) => {
                 coverage.setting(setting, &got);
                 difference(guest, &wanted, &got)

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::Finding;
 use crate::coverage::Coverage;
-use crate::patience::Patience;
+use crate::time_limit::TimeLimit;
 
 /// A case that takes longer hangs; waiting for a processor does not count.
-pub const PATIENCE: Duration = Duration::from_secs(150);
+pub const TIME_LIMIT: Duration = Duration::from_secs(150);
 
 /// A finding with the case that it is of.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Seen {
 struct Worker {
     child: Child,
     /// Begins anew with each of its lines.
-    patience: Patience,
+    limit: TimeLimit,
     /// Target and seed of the case it has begun.
     case: Option<(String, u64)>,
     /// Cases it has begun.
@@ -51,12 +51,7 @@ struct Worker {
 /// A line of the worker with that number; none: it has closed its output.
 type Line = (usize, Option<String>);
 
-fn start(
-    command: &mut Command,
-    number: usize,
-    patience: Duration,
-    lines: &Sender<Line>,
-) -> io::Result<Worker> {
+fn start(command: &mut Command, number: usize, limit: Duration, lines: &Sender<Line>) -> io::Result<Worker> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let lines = lines.clone();
     if let Some(out) = child.stdout.take() {
@@ -70,8 +65,8 @@ fn start(
             let _ = lines.send((number, None));
         });
     }
-    let patience = Patience::new(child.id(), patience);
-    Ok(Worker { child, patience, case: None, cases: 0, hung: false })
+    let limit = TimeLimit::new(child.id(), limit);
+    Ok(Worker { child, limit, case: None, cases: 0, hung: false })
 }
 
 /// Runs `jobs` workers to their end. `command` makes the command of a worker: its number, and how many cases it is to
@@ -82,7 +77,7 @@ fn start(
 /// Where a worker cannot be started.
 pub fn watch(
     jobs: usize,
-    patience: Duration,
+    limit: Duration,
     mut command: impl FnMut(usize, u64) -> Option<Command>,
     mut found: impl FnMut(&Found),
 ) -> io::Result<Seen> {
@@ -91,22 +86,21 @@ pub fn watch(
     let mut workers: Vec<Option<Worker>> = Vec::new();
     let mut done = vec![0; jobs];
     for number in 0..jobs {
-        let worker = command(number, 0)
-            .map(|mut command| start(&mut command, number, patience, &sender))
-            .transpose()?;
+        let worker =
+            command(number, 0).map(|mut command| start(&mut command, number, limit, &sender)).transpose()?;
         workers.push(worker);
     }
     while workers.iter().any(Option::is_some) {
         let line = lines.recv_timeout(Duration::from_millis(200));
         for worker in workers.iter_mut().flatten() {
-            if !worker.hung && worker.patience.is_over() {
+            if !worker.hung && worker.limit.is_over() {
                 worker.hung = true;
                 worker.child.kill()?;
             }
         }
         let Ok((number, line)) = line else { continue };
         let Some(worker) = workers[number].as_mut() else { continue };
-        worker.patience = Patience::new(worker.child.id(), patience);
+        worker.limit = TimeLimit::new(worker.child.id(), limit);
         let mut report = |seen: &mut Seen, case: &Option<(String, u64)>, finding: Finding| {
             let (target, seed) = case.clone().unwrap_or_default();
             seen.found.push(Found { target, seed, finding });
@@ -118,7 +112,7 @@ pub fn watch(
             let finding = match (status.success(), worker.hung) {
                 (true, _) => None,
                 (_, true) => {
-                    Some(Finding::new("hang", format!("took longer than {} seconds", patience.as_secs())))
+                    Some(Finding::new("hang", format!("took longer than {} seconds", limit.as_secs())))
                 }
                 (_, false) => Some(Finding::new("crash", format!("the process ended with {status}"))),
             };
@@ -127,7 +121,7 @@ pub fn watch(
                 report(&mut seen, &worker.case, finding);
             }
             workers[number] = match command(number, done[number]).filter(|_| goes_on) {
-                Some(mut command) => Some(start(&mut command, number, patience, &sender)?),
+                Some(mut command) => Some(start(&mut command, number, limit, &sender)?),
                 None => None,
             };
             continue;
@@ -164,16 +158,16 @@ fn parse(seed: &str) -> u64 {
 }
 
 /// Runs a command that is expected to end; whether it crashed or hung.
-pub fn crashes(command: &mut Command, patience: Duration) -> bool {
+pub fn crashes(command: &mut Command, limit: Duration) -> bool {
     let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     else {
         return false;
     };
-    let patience = Patience::new(child.id(), patience);
+    let limit = TimeLimit::new(child.id(), limit);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.code().is_none(),
-            Ok(None) if patience.is_over() => {
+            Ok(None) if limit.is_over() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return true;

@@ -183,14 +183,14 @@ fn a_saved_difference_is_found_again() {
 }
 
 /// Watches one worker that is a shell script, until it has been started as often as there are scripts.
-fn watched(scripts: &[&str], patience: Duration) -> watch::Seen {
+fn watched(scripts: &[&str], limit: Duration) -> watch::Seen {
     let mut scripts = scripts.iter();
     let command = |_, _| {
         let mut command = Command::new("sh");
         command.args(["-c", scripts.next()?]);
         Some(command)
     };
-    watch::watch(1, patience, command, |_| {}).expect("there is a shell")
+    watch::watch(1, limit, command, |_| {}).expect("there is a shell")
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Guest memory as front ends read code from it.
+//! Where front ends read code that lies in guest memory: implements their trait [`CodeSource`] for [`Memory`], and wraps the sources of
+//! embedders.
 
 use crate::fork;
 use crate::{Memory, PAGE_BYTES};

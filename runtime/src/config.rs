@@ -2,7 +2,7 @@
 //! are, and limits of time and memory. All settings give the same results, except for the accuracy of floats ([`Numerics`]).
 
 use crate::cache::CacheConfig;
-use crate::{Budget, Error, Observe};
+use crate::{Budget, Error, HostLevel, Observe};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -20,26 +20,31 @@ pub enum Tier {
     Auto,
 }
 
-/// Which instructions of the host compiled code may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum HostLevel {
-    /// All that this processor has.
-    #[default]
-    Native,
-    /// On x86-64, no AVX-512 (to test what hosts without it get). On other hosts as [`HostLevel::Native`].
-    Avx2,
-    /// On x86-64, nothing newer than SSE4.1 (to test what older hosts get). On other hosts as [`HostLevel::Native`].
-    Sse41,
-}
+impl Tier {
+    /// All tiers.
+    pub const ALL: [Tier; 3] = [Tier::Interp, Tier::Jit, Tier::Auto];
 
-impl From<HostLevel> for warpjit_backend::HostLevel {
-    fn from(level: HostLevel) -> Self {
-        match level {
-            HostLevel::Native => Self::Native,
-            HostLevel::Avx2 => Self::Avx2,
-            HostLevel::Sse41 => Self::Sse41,
+    /// The name in options and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Interp => "interp",
+            Tier::Jit => "jit",
+            Tier::Auto => "auto",
         }
+    }
+
+    /// What an option's help says of it.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Tier::Interp => "Interpret",
+            Tier::Jit => "Compile code before it runs for the first time",
+            Tier::Auto => "Interpret first, and compile in the background what runs often",
+        }
+    }
+
+    /// The tier of a name.
+    pub fn of_name(name: &str) -> Option<Tier> {
+        Tier::ALL.into_iter().find(|tier| tier.name() == name)
     }
 }
 

@@ -54,8 +54,8 @@ struct Handlers {
 /// Nanoseconds for which a check is valid.
 const LOOK_AGAIN: u64 = 20_000;
 
-/// More places than any engine gives blocks at a time.
-const MOST_PLACES: u32 = 1 << 15;
+/// More parts of segments than any engine gives blocks at a time.
+const MOST_PARTS: u32 = 1 << 15;
 
 /// Most threads of an engine, and of its compiler.
 const MOST_THREADS: usize = 4096;
@@ -345,17 +345,17 @@ impl Engine {
         }
         let identity = || Identity::new(program, &plan, launch, &self.config);
         let state = saved.map(|saved| saved.state_of(&identity())).transpose()?;
-        let mut places = most_blocks(&plan, &tiers, self.config.thread_count());
+        let mut parts = most_blocks(&plan, &tiers, self.config.thread_count());
         if let Some(state) = state {
             // The blocks that there are come on top of those that may be made.
-            places = places.saturating_add(state.blocks.len() as u32).max(state.places().min(MOST_PLACES));
+            parts = parts.saturating_add(state.blocks.len() as u32).max(state.parts().min(MOST_PARTS));
         }
         let warps = plan.warps;
         let cancel = launch.cancel.as_ref();
         let is_cancelled = || cancel.is_some_and(CancelToken::is_cancelled);
         // It may have to wait for another launch, whose thread may fork.
         drop(section);
-        if !plan.segments.map(memory, warps, places, &|| !waits || is_cancelled())? {
+        if !plan.segments.map(memory, warps, parts, &|| !waits || is_cancelled())? {
             return Ok(if is_cancelled() { cancelled() } else { Ran::Waits });
         }
         // Memory becomes coarse only while nobody uses it.
@@ -443,7 +443,7 @@ impl Engine {
             )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
+            report.listings = Some(Box::new(program.with_addresses(tiers.listings())));
         }
         tiers.save_behind(&self.background);
         report.stats.compile = compile;

@@ -91,6 +91,7 @@ mod vm;
 #[cfg(feature = "vp1")]
 pub mod vp1;
 
+pub use warpjit_backend::HostLevel;
 pub use warpjit_frontend::container::ContainerError;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, CodeAt, CodeMap, CodePiece, CodeSource, Isa};
@@ -102,7 +103,7 @@ pub use warpjit_ir::{TextureTables, WarpRing};
 pub use cache::CacheConfig;
 pub use cancel::CancelToken;
 pub use compilation::Compilation;
-pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
+pub use config::{Config, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::{
     Addresses, Axis, BudgetError, CodeError, CompileError, ConfigError, DependencyError, Error, ImageError,

@@ -6,7 +6,7 @@ use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramError
 use warpjit_frontend::container::{self, ContainerError, Selection};
 use warpjit_frontend::image::CodeOptions;
 use warpjit_frontend::module::{Kernel, Module};
-use warpjit_frontend::{CodeError, CodePlace, CodeSource, LoadError};
+use warpjit_frontend::{CodeError, CodeLocation, CodeSource, LoadError};
 use warpjit_ir::meter::{Meter, Task, Usage};
 
 impl From<LoadError> for Error {
@@ -128,8 +128,8 @@ impl Program {
         if (options.rsrc1.is_some() || options.rsrc2.is_some()) && options.isa != Isa::Gcn {
             return Err(ProgramError::Rsrc.into());
         }
-        let place = CodePlace { source: &Outside(source), entry: address, segment: options.segment };
-        let image = chip.target().lift_at(&place, &code_options(options, true), &meter(budget, cancel))?;
+        let location = CodeLocation { source: &Outside(source), entry: address, segment: options.segment };
+        let image = chip.target().lift_at(&location, &code_options(options, true), &meter(budget, cancel))?;
         Program::lifted(image, options.isa != Isa::Vp1, options.stage.clone())
     }
 

@@ -147,7 +147,7 @@ impl Program {
         self.inner.image.code.is_current(source, self.shift)
     }
 
-    /// The same program for the same code at another place, `shift` bytes behind where this one was loaded first. Compiled code is
+    /// The same program for the same code at another address, `shift` bytes behind where this one was loaded first. Compiled code is
     /// shared.
     pub(crate) fn moved(&self, shift: u64) -> Program {
         Program { inner: self.inner.clone(), shift }
@@ -187,16 +187,16 @@ impl Program {
     }
 
     /// Makes guest addresses of the positions in listings.
-    pub(crate) fn place_listings(&self, mut listings: Listings) -> Listings {
+    pub(crate) fn with_addresses(&self, mut listings: Listings) -> Listings {
         if self.inner.image.code.file().is_some() {
             return listings;
         }
-        let place = |pc: u64| u32::try_from(pc).map_or(pc, |pc| self.address_of(pc));
-        listings.interpreted.iter_mut().for_each(|pc| *pc = place(*pc));
+        let address = |pc: u64| u32::try_from(pc).map_or(pc, |pc| self.address_of(pc));
+        listings.interpreted.iter_mut().for_each(|pc| *pc = address(*pc));
         for function in &mut listings.functions {
             let mut listing = CodeListing::clone(function);
             for span in listing.parts.iter_mut().flat_map(|part| &mut part.spans) {
-                *span = place(span.start)..place(span.end);
+                *span = address(span.start)..address(span.end);
             }
             *function = Arc::new(listing);
         }

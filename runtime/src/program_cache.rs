@@ -1,9 +1,9 @@
-//! A cache of programs that lie in guest memory: by their place, by their contents, and by the options that change code.
+//! A cache of programs that lie in guest memory: by their address, by their contents, and by the options that change code.
 //!
 //! Nothing of the embedder is called while the cache is locked: code is read, compared and lifted outside, and what was found is put in
 //! afterwards. Threads that miss the same program at the same time each lift it, and all get the first one's, so it is compiled once.
 //!
-//! A program in whose lifting no address was asked for (`Code::address`, `bound`) is the same at any place: its clones share everything
+//! A program in whose lifting no address was asked for (`Code::address`, `bound`) is the same at any address: its clones share everything
 //! and have a shift. An invalidation only makes the next [`ProgramCache::get`] compare the code.
 
 use crate::fork::Mutex;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 /// How many first bytes of programs are hashed to find equal ones: the most that lie in one piece.
 const HEADS: [usize; 3] = [64, 16, 4];
-/// Host memory for a place.
-const PLACE_BYTES: usize = size_of::<Place>() + 3 * size_of::<u64>();
+/// Host memory for a program at an address.
+const LOADED_BYTES: usize = size_of::<Loaded>() + 3 * size_of::<u64>();
 
 /// Programs in guest memory, for an embedder whose guest names its code by address. Clones share the contents. It can be used by several
 /// engines and threads at the same time.
@@ -27,7 +27,7 @@ const PLACE_BYTES: usize = size_of::<Place>() + 3 * size_of::<u64>();
 /// by itself: tell it by [`ProgramCache::invalidate`] or [`ProgramCache::flush`] when the guest flushes instruction caches. A program that
 /// was got before runs on as it was: a launch uses the old code or the new, never a mix.
 ///
-/// Code with the same bytes and options is one program, compiled once, if it is at the same place again, or if nothing in it depends on
+/// Code with the same bytes and options is one program, compiled once, if it is at the same address again, or if nothing in it depends on
 /// its address.
 ///
 /// ```
@@ -59,7 +59,7 @@ pub struct ProgramCacheStats {
     pub hits: u64,
     /// Programs that were there, after their code was compared: the first time after an invalidation.
     pub confirmed: u64,
-    /// Programs that were there for another place, or for what had been at this place before.
+    /// Programs that were there for another address, or for what had been at this address before.
     pub shared: u64,
     /// Programs that were lifted.
     pub loads: u64,
@@ -84,7 +84,7 @@ struct State {
     entries: HashMap<u64, Entry>,
     /// Numbers the uses of entries; entries are called by the number of their first.
     clock: u64,
-    /// Invalidations so far, and how many there had been after the last of all places.
+    /// Invalidations so far, and how many there had been after the last of all addresses.
     changes: u64,
     flushed: u64,
     statistics: ProgramCacheStats,
@@ -93,7 +93,7 @@ struct State {
 /// Programs with the same options.
 #[derive(Default)]
 struct Family {
-    places: HashMap<Address, Place>,
+    loaded: HashMap<Address, Loaded>,
     /// By a hash of the first bytes.
     heads: HashMap<u64, Vec<u64>>,
 }
@@ -105,7 +105,8 @@ struct Address {
     entry: u64,
 }
 
-struct Place {
+/// A program at an address.
+struct Loaded {
     entry: u64,
     program: Program,
     /// The invalidations when its code was read; `None` if it must be looked at again.
@@ -118,7 +119,7 @@ struct Entry {
     at: Address,
     options: ProgramOptions,
     head: u64,
-    places: Vec<Address>,
+    addresses: Vec<Address>,
     used: u64,
     bytes: usize,
 }
@@ -128,7 +129,7 @@ impl Entry {
         &self.program.image().code
     }
 
-    /// How far behind it a place is, if the program can be there.
+    /// How far behind it an address is, if the program can be there.
     fn shift(&self, to: Address) -> Option<u64> {
         let shift = to.base.wrapping_sub(self.at.base);
         let same = to.entry.wrapping_sub(self.at.entry) == shift;
@@ -198,11 +199,11 @@ impl ProgramCache {
         } else {
             options
         };
-        let (place, changes) = {
+        let (found, changes) = {
             let mut state = self.0.state.lock();
             (state.find(family, at, self.0.max_bytes), state.changes)
         };
-        match place {
+        match found {
             Some((program, true)) => return Ok(program),
             Some((program, false)) if program.is_current(source) => {
                 let mut state = self.0.state.lock();
@@ -233,14 +234,14 @@ impl ProgramCache {
     }
 
     /// The guest may have changed the code in a range of addresses: programs that depend on it are compared with memory when they are
-    /// next got. Takes time in proportion to the places of programs.
+    /// next got. Takes time in proportion to the addresses of programs.
     pub fn invalidate(&self, range: Range<u64>) {
         let mut state = self.0.state.lock();
         state.changes += 1;
-        for place in state.families.values_mut().flat_map(|family| family.places.values_mut()) {
+        for loaded in state.families.values_mut().flat_map(|family| family.loaded.values_mut()) {
             let touched = |code: &Range<u64>| code.start < range.end && range.start < code.end;
-            if place.read.is_some() && place.program.code_ranges().iter().any(touched) {
-                place.read = None;
+            if loaded.read.is_some() && loaded.program.code_ranges().iter().any(touched) {
+                loaded.read = None;
             }
         }
     }
@@ -272,11 +273,11 @@ impl ProgramCache {
 }
 
 impl State {
-    /// The program at a place, and whether it need not be looked at.
+    /// The program at an address, and whether it need not be looked at.
     fn find(&mut self, options: &ProgramOptions, at: Address, max_bytes: usize) -> Option<(Program, bool)> {
-        let place = self.families.get(options)?.places.get(&at)?;
-        let (entry, program) = (place.entry, place.program.clone());
-        let known = place.read.is_some_and(|read| read >= self.flushed);
+        let loaded = self.families.get(options)?.loaded.get(&at)?;
+        let (entry, program) = (loaded.entry, loaded.program.clone());
+        let known = loaded.read.is_some_and(|read| read >= self.flushed);
         self.statistics.hits += u64::from(known);
         self.touch(entry);
         self.shrink(entry, at, max_bytes);
@@ -286,12 +287,12 @@ impl State {
     /// Its code was compared after so many changes.
     fn confirm(&mut self, options: &ProgramOptions, at: Address, changes: u64) {
         let read = (self.changes == changes).then_some(changes);
-        if let Some(place) = self.families.get_mut(options).and_then(|family| family.places.get_mut(&at)) {
-            place.read = read;
+        if let Some(loaded) = self.families.get_mut(options).and_then(|family| family.loaded.get_mut(&at)) {
+            loaded.read = read;
         }
     }
 
-    /// Programs that may be what is at a place.
+    /// Programs that may be what is at an address.
     fn candidates(
         &self,
         options: &ProgramOptions,
@@ -308,13 +309,13 @@ impl State {
     fn touch(&mut self, number: u64) {
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(&number) {
-            let bytes = entry.program.bytes_used() + entry.places.len() * PLACE_BYTES;
+            let bytes = entry.program.bytes_used() + entry.addresses.len() * LOADED_BYTES;
             self.statistics.bytes = self.statistics.bytes - entry.bytes + bytes;
             (entry.used, entry.bytes) = (self.clock, bytes);
         }
     }
 
-    /// Puts a program that is there at a place. `false` if it is not there any more.
+    /// Puts a program that is there at an address. `false` if it is not there any more.
     fn put(
         &mut self,
         options: &ProgramOptions,
@@ -325,20 +326,20 @@ impl State {
         max_bytes: usize,
     ) -> bool {
         let Some(entry) = self.entries.get_mut(&number) else { return false };
-        let place = Place {
+        let loaded = Loaded {
             entry: number,
             program: program.clone(),
             read: (self.changes == changes).then_some(changes),
         };
-        entry.places.push(at);
+        entry.addresses.push(at);
         let before = match self.families.get_mut(options) {
-            Some(family) => family.places.insert(at, place),
-            None => self.families.entry(options.clone()).or_default().places.insert(at, place),
+            Some(family) => family.loaded.insert(at, loaded),
+            None => self.families.entry(options.clone()).or_default().loaded.insert(at, loaded),
         };
         if let Some(before) = before.and_then(|before| self.entries.get_mut(&before.entry)) {
             // Where it was before, which may be this one.
-            if let Some(old) = before.places.iter().position(|&place| place == at) {
-                before.places.swap_remove(old);
+            if let Some(old) = before.addresses.iter().position(|&address| address == at) {
+                before.addresses.swap_remove(old);
             }
         }
         self.touch(number);
@@ -369,7 +370,7 @@ impl State {
                 at,
                 options: options.clone(),
                 head,
-                places: Vec::new(),
+                addresses: Vec::new(),
                 used: number,
                 bytes: 0,
             };
@@ -381,7 +382,7 @@ impl State {
         program
     }
 
-    /// Drops the programs that were not used for the longest time, until the limit holds; of `kept` all places but one.
+    /// Drops the programs that were not used for the longest time, until the limit holds; of `kept` all addresses but one.
     fn shrink(&mut self, kept: u64, at: Address, max_bytes: usize) {
         while self.statistics.bytes > max_bytes && self.entries.len() > 1 {
             let others = self.entries.iter().filter(|&(&number, _)| number != kept);
@@ -392,12 +393,12 @@ impl State {
             return;
         }
         if let Some(entry) = self.entries.get_mut(&kept) {
-            let dropped: Vec<_> = entry.places.iter().copied().filter(|&place| place != at).collect();
-            entry.places.retain(|&place| place == at);
+            let dropped: Vec<_> = entry.addresses.iter().copied().filter(|&address| address != at).collect();
+            entry.addresses.retain(|&address| address == at);
             if let Some(family) = self.families.get_mut(&entry.options) {
-                dropped.iter().for_each(|place| drop(family.places.remove(place)));
+                dropped.iter().for_each(|address| drop(family.loaded.remove(address)));
             }
-            let bytes = dropped.len() * PLACE_BYTES;
+            let bytes = dropped.len() * LOADED_BYTES;
             entry.bytes -= bytes;
             self.statistics.bytes -= bytes;
         }
@@ -408,14 +409,14 @@ impl State {
         self.statistics.bytes -= entry.bytes;
         self.statistics.evictions += 1;
         let Some(family) = self.families.get_mut(&entry.options) else { return };
-        entry.places.iter().for_each(|place| drop(family.places.remove(place)));
+        entry.addresses.iter().for_each(|address| drop(family.loaded.remove(address)));
         if let Some(list) = family.heads.get_mut(&entry.head) {
             list.retain(|&other| other != number);
             if list.is_empty() {
                 family.heads.remove(&entry.head);
             }
         }
-        if family.places.is_empty() && family.heads.is_empty() {
+        if family.loaded.is_empty() && family.heads.is_empty() {
             self.families.remove(&entry.options);
         }
     }

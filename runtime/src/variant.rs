@@ -1,4 +1,6 @@
-//! The settings that code depends on. A program has code of its own for each combination of them.
+//! The settings on which compiled code depends: from the engine's configuration, the launch and its memory.
+//!
+//! Each combination is compiled separately, and is part of the key under which code is cached.
 
 use crate::memory::window::kinds;
 use crate::memory::window_access::{WINDOWS, Window};
@@ -202,6 +204,6 @@ impl Variant {
 
     /// The code generator.
     pub(crate) fn generator(&self) -> Generator {
-        Generator::of_host(self.host.into(), self.chunk_groups, self.single, self.checked_memory)
+        Generator::of_host(self.host, self.chunk_groups, self.single, self.checked_memory)
     }
 }

@@ -140,9 +140,9 @@ enum Inside {
 }
 
 /// Nobody stops a machine in the midst of compiled code, where registers are not what the program has made of them.
-struct Patient;
+struct NeverStop;
 
-impl StopPoll for Patient {
+impl StopPoll for NeverStop {
     fn stop(&self) -> bool {
         false
     }
@@ -395,7 +395,7 @@ impl Machine {
         let mut midway = None;
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
-            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient, None) {
+            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &NeverStop, None) {
                 // There are no barriers, and nobody stops compiled code.
                 Step::Flow(Flow::Next | Flow::Barrier(_)) | Step::Suspended | Step::Stopped => {}
                 Step::Flow(flow) => break flow,

@@ -15,7 +15,7 @@ use warpjit_runtime::{
 
 const CASE: &str = "WARPJIT_FORK_CASE";
 /// Seconds after which a process hangs.
-const PATIENCE: u32 = 60;
+const TIME_LIMIT: u32 = 60;
 
 /// out[thread] = arg + thread + more.
 fn adds(more: u32) -> Program {
@@ -72,7 +72,7 @@ fn fork(work: impl FnOnce() -> bool) -> i32 {
     unsafe {
         let pid = libc::fork();
         if pid == 0 {
-            libc::alarm(PATIENCE);
+            libc::alarm(TIME_LIMIT);
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             libc::_exit(match done {
                 Ok(true) => 0,
@@ -248,7 +248,7 @@ fn in_a_launch() {
             // SAFETY: both go on as this function's caller does.
             match unsafe { libc::fork() } {
                 // SAFETY: ends this process where it hangs.
-                0 => drop(unsafe { libc::alarm(PATIENCE) }),
+                0 => drop(unsafe { libc::alarm(TIME_LIMIT) }),
                 pid => child.store(pid, Ordering::SeqCst),
             }
         }
@@ -280,7 +280,7 @@ fn folder() -> PathBuf {
 
 fn misbehave(case: &str) {
     // SAFETY: ends this process where it hangs.
-    unsafe { libc::alarm(3 * PATIENCE) };
+    unsafe { libc::alarm(3 * TIME_LIMIT) };
     match case {
         "jit" => while_others_work(Tier::Jit, None, 24),
         "auto" => while_others_work(Tier::Auto, None, 24),

@@ -4,10 +4,10 @@
 use warpjit_runtime::{Access, Arg, Config, Engine, HostLevel, Isa, Launch, Program, Tier};
 use warpjit_tests::arrays::{engines, program, random};
 
-/// Bytes of each stretch of memory: at 0, below 2^32 and from there on. The last is no lane's.
+/// Bytes of each range of memory: at 0, below 2^32 and from there on. The last is no lane's.
 const BYTES: u64 = 1 << 14;
 const STARTS: [u64; 3] = [0, (1 << 32) - BYTES, 1 << 32];
-/// Where lanes of the other array begin: in the middle of the first stretch.
+/// Where lanes of the other array begin: in the middle of the first range.
 const OTHER: u32 = 1 << 13;
 
 /// What a thread `(x, y)` does: it takes `bytes` at `x << shift + y << row`, counted from the array's begin, or from
@@ -98,18 +98,18 @@ impl Content {
     }
 
     fn place(address: u32) -> (usize, usize) {
-        let stretch = usize::from(u64::from(address) >= BYTES);
-        (stretch, (u64::from(address) - STARTS[stretch]) as usize)
+        let range = usize::from(u64::from(address) >= BYTES);
+        (range, (u64::from(address) - STARTS[range]) as usize)
     }
 
     fn byte(&self, address: u32) -> u8 {
-        let (stretch, place) = Self::place(address);
-        self.0[stretch][place]
+        let (range, place) = Self::place(address);
+        self.0[range][place]
     }
 
     fn byte_mut(&mut self, address: u32) -> &mut u8 {
-        let (stretch, place) = Self::place(address);
-        &mut self.0[stretch][place]
+        let (range, place) = Self::place(address);
+        &mut self.0[range][place]
     }
 }
 
@@ -181,7 +181,7 @@ fn addresses_begin_again_behind_the_last() {
                 let got = run(engine, &program, case, &content, arrays);
                 for (n, (got, wanted)) in got.0.iter().zip(&wanted.0).enumerate() {
                     let wrong = got.iter().zip(wanted).position(|(a, b)| a != b);
-                    assert_eq!(wrong, None, "{case:?} at {arrays:x?}, {kind}: stretch {n}");
+                    assert_eq!(wrong, None, "{case:?} at {arrays:x?}, {kind}: range {n}");
                 }
             }
         }

@@ -21,7 +21,7 @@ const SHARED_BYTES: usize = 1024;
 /// Times that a launch is saved at most, each time after more regions of code.
 const PIECES: usize = 12;
 /// What waits for ever is stopped after that.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Leaves the thread's number among all in r7, four times that and OUT in r8, SYNC in r9, the number of all blocks in
 /// r30, 0 and 1 in r31 and r32.
@@ -82,7 +82,7 @@ impl Case {
     /// Runs it; gives the first words of OUT and SYNC, or how it ended.
     fn run(&self, engine: &Engine, program: &Program, launch: Launch) -> Result<[Vec<u32>; 2], String> {
         let memory = self.memory();
-        let report = within(PATIENCE, launch, |launch| engine.run(program, &memory, launch));
+        let report = within(TIME_LIMIT, launch, |launch| engine.run(program, &memory, launch));
         let report = report.map_err(|error| error.to_string())?;
         left(&memory, &report)
     }
@@ -108,7 +108,7 @@ impl Case {
                 // Without a limit that is reached, code counts its steps.
                 launch.save = launch.save.or_else(|| Some(SaveToken::new()));
             }
-            let report = within(PATIENCE, launch, |launch| match &saved {
+            let report = within(TIME_LIMIT, launch, |launch| match &saved {
                 None => engine.run(program, &memory, launch),
                 Some(saved) => engine.resume(program, &memory, launch, saved),
             });

@@ -1,6 +1,6 @@
 //! Nanoseconds a sample: the general engine of textures, and generated code, on one thread.
 //!
-//! `cargo run --release -p warpjit-benches --bin samplers [--host avx2|sse41|native] [--groups 1|2|4|8]`
+//! `cargo run --release -p warpjit-benches --bin samplers [--host native|avx2|sse4.1] [--groups 1|2|4|8]`
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,11 +56,10 @@ fn even(bits: u8, count: u8, number: warpjit_texture::format::Number) -> Format 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let after = |name: &str| arguments.iter().position(|a| a == name).and_then(|n| arguments.get(n + 1));
-    let level = match after("--host").map(String::as_str) {
-        Some("avx2") => HostLevel::Avx2,
-        Some("sse41") => HostLevel::Sse41,
-        _ => HostLevel::Native,
-    };
+    let level = after("--host").map_or_else(HostLevel::default, |name| {
+        HostLevel::of_name(name)
+            .unwrap_or_else(|| panic!("--host is one of {:?}", HostLevel::ALL.map(HostLevel::name)))
+    });
     let groups = after("--groups").and_then(|n| n.parse().ok());
     let pitch = |format: &Format| {
         let pitch = u64::from(SIZE) * u64::from(format.bytes);

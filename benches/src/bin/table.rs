@@ -67,11 +67,10 @@ impl Options {
                     options.isa = Some(isa.context("--isa needs tesla or fermi")?);
                 }
                 "--host" => {
-                    options.host = match arguments.next().as_deref() {
-                        Some("avx2") => HostLevel::Avx2,
-                        Some("sse4.1") => HostLevel::Sse41,
-                        _ => bail!("--host is avx2 or sse4.1"),
-                    };
+                    let level = arguments.next().and_then(|name| HostLevel::of_name(&name));
+                    options.host = level.with_context(|| {
+                        format!("--host is one of {:?}", HostLevel::ALL.map(HostLevel::name))
+                    })?;
                 }
                 "--best" => options.best = true,
                 "--cpu" => options.cpu = true,

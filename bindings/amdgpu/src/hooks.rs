@@ -13,33 +13,33 @@ use std::ffi::{CStr, CString};
 ///
 /// # Safety
 /// The path is null or ends with a zero.
-unsafe fn place(path: *const c_char) -> Option<CString> {
+unsafe fn redirected(path: *const c_char) -> Option<CString> {
     if path.is_null() {
         return None;
     }
     // SAFETY: as the caller promises.
     let path = unsafe { CStr::from_ptr(path) };
-    if tree::is_pretended(path) { Some(node::tree()?.place(path)) } else { None }
+    if tree::is_pretended(path) { Some(node::tree()?.real_path(path)) } else { None }
 }
 
 /// The minor number of the node that a path names.
 ///
 /// # Safety
-/// As [`place`].
+/// As [`redirected`].
 unsafe fn node_of(path: *const c_char) -> Option<u32> {
     // SAFETY: as the caller promises.
     if path.is_null() { None } else { tree::node(unsafe { CStr::from_ptr(path) }) }
 }
 
 fn set_errno(error: rustix::io::Errno) {
-    // SAFETY: the place is the thread's own.
+    // SAFETY: the variable is the thread's own.
     unsafe { *libc::__errno_location() = error.raw_os_error() };
 }
 
 /// Opens a node, if the path names one and there is a card.
 ///
 /// # Safety
-/// As [`place`].
+/// As [`redirected`].
 unsafe fn open_node(path: *const c_char, flags: c_int) -> Option<c_int> {
     // SAFETY: as the caller promises.
     unsafe { node_of(path)? };
@@ -64,8 +64,8 @@ macro_rules! opens {
                 if let Some(opened) = open_node(path, flags) {
                     return opened;
                 }
-                let place = place(path);
-                let path = place.as_ref().map_or(path, |place| place.as_ptr());
+                let real = redirected(path);
+                let path = real.as_ref().map_or(path, |real| real.as_ptr());
                 real!($name: fn(*const c_char, c_int, mode_t) -> c_int, path, flags, mode)
             }
         }
@@ -87,8 +87,8 @@ macro_rules! opens_at {
                 if let Some(opened) = open_node(path, flags) {
                     return opened;
                 }
-                let place = place(path);
-                let path = place.as_ref().map_or(path, |place| place.as_ptr());
+                let real = redirected(path);
+                let path = real.as_ref().map_or(path, |real| real.as_ptr());
                 real!($name: fn(c_int, *const c_char, c_int, mode_t) -> c_int, folder, path, flags, mode)
             }
         }
@@ -110,8 +110,8 @@ macro_rules! checked_opens {
                 if let Some(opened) = open_node(path, flags) {
                     return opened;
                 }
-                let place = place(path);
-                let path = place.as_ref().map_or(path, |place| place.as_ptr());
+                let real = redirected(path);
+                let path = real.as_ref().map_or(path, |real| real.as_ptr());
                 real!($name: fn(*const c_char, c_int) -> c_int, path, flags)
             }
         }
@@ -139,10 +139,10 @@ macro_rules! stats {
         pub unsafe extern "C" fn $name(path: *const c_char, state: *mut $type) -> c_int {
             // SAFETY: as in `open`; the function behind has filled the structure.
             unsafe {
-                let place = place(path);
-                let to = place.as_ref().map_or(path, |place| place.as_ptr());
+                let real = redirected(path);
+                let to = real.as_ref().map_or(path, |real| real.as_ptr());
                 let result = real!($name: fn(*const c_char, *mut $type) -> c_int, to, state);
-                if let (0, Some(_), Some(minor)) = (result, place, node_of(path)) {
+                if let (0, Some(_), Some(minor)) = (result, real, node_of(path)) {
                     dress!((*state), minor);
                 }
                 result
@@ -185,8 +185,8 @@ macro_rules! paths {
         pub unsafe extern "C" fn $name(path: *const c_char, $($argument: $type),*) -> $result {
             // SAFETY: as in `open`.
             unsafe {
-                let place = place(path);
-                let path = place.as_ref().map_or(path, |place| place.as_ptr());
+                let real = redirected(path);
+                let path = real.as_ref().map_or(path, |real| real.as_ptr());
                 real!($name: fn(*const c_char, $($type),*) -> $result, path, $($argument),*)
             }
         }

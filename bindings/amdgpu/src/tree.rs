@@ -68,11 +68,11 @@ impl Tree {
     }
 
     /// Where a pretended file is.
-    pub fn place(&self, path: &CStr) -> CString {
-        let mut place = self.root.clone().into_os_string().into_vec();
-        place.extend(path.to_bytes());
+    pub fn real_path(&self, path: &CStr) -> CString {
+        let mut real = self.root.clone().into_os_string().into_vec();
+        real.extend(path.to_bytes());
         // Neither half has a zero.
-        CString::new(place).unwrap_or_default()
+        CString::new(real).unwrap_or_default()
     }
 }
 

@@ -124,8 +124,8 @@ typedef struct warpjit_program warpjit_program;
  * Programs in guest memory. A program is loaded when it is first asked for, and again when its code has changed. The cache does not see
  * changes by itself: tell it when the guest flushes instruction caches. Engines and threads can share it.
  *
- * Code with the same bytes and options is one program, compiled once, if it is at the same place again, or if nothing in it depends on its
- * address.
+ * Code with the same bytes and options is one program, compiled once, if it is at the same address again, or if nothing in it depends on
+ * its address.
  */
 typedef struct warpjit_program_cache warpjit_program_cache;
 
@@ -355,7 +355,7 @@ typedef struct warpjit_program_cache_statistics {
    */
   uint64_t confirmed;
   /**
-   * Programs that were there for another place, or for what had been at this place before.
+   * Programs that were there for another address, or for what had been at this address before.
    */
   uint64_t shared;
   /**

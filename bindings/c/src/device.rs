@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpjit_runtime::{Device, Memory, PageFault, Pager, WriteWatch};
 
 use crate::callback::{User, warpjit_drop};
-use crate::memory::{Space, place, warpjit_memory};
+use crate::memory::{Space, wanted_address, warpjit_memory};
 use crate::pointers::put_if;
 use crate::status::{Failure, warpjit_status};
 use crate::{entry, handle};
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn warpjit_memory_map_device(
     entry!({
         let device = device(callbacks)?;
         let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map_device(place(address), bytes, device)?)
+        put_if(mapped, memory.0.map_device(wanted_address(address), bytes, device)?)
     })
 }
 

@@ -53,7 +53,7 @@ fn access_of(access: warpjit_access) -> Result<Access, Failure> {
     }
 }
 
-pub(crate) fn place(address: u64) -> Option<u64> {
+pub(crate) fn wanted_address(address: u64) -> Option<u64> {
     Some(address).filter(|&address| address != WARPJIT_ANYWHERE)
 }
 
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn warpjit_memory_map(
 ) -> warpjit_status {
     entry!({
         let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map(place(address), bytes, access_of(access)?)?)
+        put_if(mapped, memory.0.map(wanted_address(address), bytes, access_of(access)?)?)
     })
 }
 
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn warpjit_memory_map_shared(
 ) -> warpjit_status {
     entry!({
         let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map_shared(place(address), bytes, access_of(access)?)?)
+        put_if(mapped, memory.0.map_shared(wanted_address(address), bytes, access_of(access)?)?)
     })
 }
 
@@ -224,7 +224,10 @@ pub unsafe extern "C" fn warpjit_memory_map_file(
         }
         let file = BorrowedFd::borrow_raw(file);
         let sharing = if is_private { FileSharing::Private } else { FileSharing::Shared };
-        put_if(mapped, memory.0.map_file(place(address), file, offset, bytes, access_of(access)?, sharing)?)
+        put_if(
+            mapped,
+            memory.0.map_file(wanted_address(address), file, offset, bytes, access_of(access)?, sharing)?,
+        )
     })
 }
 
@@ -248,7 +251,7 @@ pub unsafe extern "C" fn warpjit_memory_map_host(
 ) -> warpjit_status {
     entry!({
         let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map_host(place(address), pointer.cast(), bytes, access_of(access)?)?)
+        put_if(mapped, memory.0.map_host(wanted_address(address), pointer.cast(), bytes, access_of(access)?)?)
     })
 }
 
@@ -268,7 +271,7 @@ pub unsafe extern "C" fn warpjit_memory_map_alias(
 ) -> warpjit_status {
     entry!({
         let memory = handle::get::<Space>(memory)?;
-        put_if(mapped, memory.0.map_alias(place(address), of, bytes, access_of(access)?)?)
+        put_if(mapped, memory.0.map_alias(wanted_address(address), of, bytes, access_of(access)?)?)
     })
 }
 

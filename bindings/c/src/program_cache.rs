@@ -13,8 +13,8 @@ use crate::{entry, handle, object};
 /// Programs in guest memory. A program is loaded when it is first asked for, and again when its code has changed. The cache does not see
 /// changes by itself: tell it when the guest flushes instruction caches. Engines and threads can share it.
 ///
-/// Code with the same bytes and options is one program, compiled once, if it is at the same place again, or if nothing in it depends on its
-/// address.
+/// Code with the same bytes and options is one program, compiled once, if it is at the same address again, or if nothing in it depends on
+/// its address.
 pub struct warpjit_program_cache {
     _private: [u8; 0],
 }
@@ -87,7 +87,7 @@ pub struct warpjit_program_cache_statistics {
     pub hits: u64,
     /// Programs that were there, after their code was compared.
     pub confirmed: u64,
-    /// Programs that were there for another place, or for what had been at this place before.
+    /// Programs that were there for another address, or for what had been at this address before.
     pub shared: u64,
     /// Programs that were lifted.
     pub loads: u64,

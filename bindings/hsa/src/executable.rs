@@ -50,7 +50,7 @@ struct State {
 
 /// A symbol of an executable, by numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SymbolPlace {
+pub(crate) struct SymbolIndex {
     pub object: usize,
     pub symbol: usize,
 }
@@ -82,7 +82,7 @@ impl Executable {
             }
         })?;
         let size = (object.end - object.start).max(1);
-        let base = place(&self.memory, bytes, size)?;
+        let base = map_object(&self.memory, bytes, size)?;
         let delta = base.wrapping_sub(object.start);
         let filled = object
             .segments
@@ -142,16 +142,16 @@ impl Executable {
     }
 
     /// The symbol with a name.
-    pub fn find(&self, name: &str) -> Option<SymbolPlace> {
+    pub fn find(&self, name: &str) -> Option<SymbolIndex> {
         let state = self.state();
-        state.names.get(name).map(|&(object, symbol)| SymbolPlace { object, symbol })
+        state.names.get(name).map(|&(object, symbol)| SymbolIndex { object, symbol })
     }
 
     /// All symbols.
-    pub fn symbols(&self) -> Vec<SymbolPlace> {
+    pub fn symbols(&self) -> Vec<SymbolIndex> {
         let state = self.state();
         let of = |(object, loaded): (usize, &Arc<Loaded>)| {
-            (0..loaded.symbols.len()).map(move |symbol| SymbolPlace { object, symbol })
+            (0..loaded.symbols.len()).map(move |symbol| SymbolIndex { object, symbol })
         };
         state.loaded.iter().enumerate().flat_map(of).collect()
     }
@@ -162,14 +162,14 @@ impl Executable {
     }
 
     /// The kernel of a symbol.
-    pub fn kernel(&self, place: SymbolPlace) -> Result<Arc<Kernel>> {
+    pub fn kernel(&self, index: SymbolIndex) -> Result<Arc<Kernel>> {
         let mut state = self.state();
-        let key = (place.object, place.symbol);
+        let key = (index.object, index.symbol);
         if let Some(kernel) = state.kernels.get(&key) {
             return Ok(kernel.clone());
         }
-        let loaded = state.loaded.get(place.object).ok_or(Status::INVALID_EXECUTABLE_SYMBOL)?;
-        let symbol = loaded.symbols.get(place.symbol).filter(|symbol| symbol.kind == Kind::Kernel);
+        let loaded = state.loaded.get(index.object).ok_or(Status::INVALID_EXECUTABLE_SYMBOL)?;
+        let symbol = loaded.symbols.get(index.symbol).filter(|symbol| symbol.kind == Kind::Kernel);
         let symbol = symbol.ok_or(Status::INVALID_EXECUTABLE_SYMBOL)?;
         let address = symbol.address.wrapping_add(loaded.delta);
         let kernel = Kernel::read(&self.memory, &symbol.name, address, loaded.clone());
@@ -180,16 +180,16 @@ impl Executable {
 
     /// The kernel whose descriptor is at an address.
     pub fn kernel_at(&self, address: u64) -> Option<Arc<Kernel>> {
-        let place = {
+        let index = {
             let state = self.state();
             let holds = |loaded: &Arc<Loaded>| address.wrapping_sub(loaded.base) < loaded.bytes;
             let object = state.loaded.iter().position(holds)?;
             let loaded = &state.loaded[object];
             let own = address.wrapping_sub(loaded.delta);
             let is_it = |symbol: &Symbol| symbol.kind == Kind::Kernel && symbol.address == own;
-            SymbolPlace { object, symbol: loaded.symbols.iter().position(is_it)? }
+            SymbolIndex { object, symbol: loaded.symbols.iter().position(is_it)? }
         };
-        self.kernel(place).ok()
+        self.kernel(index).ok()
     }
 
     /// Whether an address is in one of its code objects.
@@ -237,7 +237,7 @@ impl Drop for Executable {
 
 /// Maps memory for a code object: always at the same address for the same contents, if that is free. Compiled code may depend on addresses,
 /// so it is found again on disk by the next process only if they are the same.
-pub(crate) fn place(memory: &Memory, bytes: &[u8], size: u64) -> Result<u64> {
+pub(crate) fn map_object(memory: &Memory, bytes: &[u8], size: u64) -> Result<u64> {
     /// Where code objects are, and at which multiples they begin: in the range that the memory hands out, far from its start.
     const FIRST: u64 = 0x20_0000_0000;
     const UNIT: u64 = 2 << 20;
@@ -324,14 +324,14 @@ impl Executables {
     }
 
     /// The handle of a symbol.
-    pub fn handle(executable: &Executable, place: SymbolPlace) -> u64 {
+    pub fn handle(executable: &Executable, index: SymbolIndex) -> u64 {
         executable.number << (SYMBOL_BITS + OBJECT_BITS)
-            | (place.object as u64) << SYMBOL_BITS
-            | place.symbol as u64
+            | (index.object as u64) << SYMBOL_BITS
+            | index.symbol as u64
     }
 
     /// The symbol with a handle.
-    pub fn symbol(&self, handle: u64) -> Result<(Arc<Executable>, Arc<Loaded>, SymbolPlace)> {
+    pub fn symbol(&self, handle: u64) -> Result<(Arc<Executable>, Arc<Loaded>, SymbolIndex)> {
         let bad = Status::INVALID_EXECUTABLE_SYMBOL;
         let executable = self.get(handle >> (SYMBOL_BITS + OBJECT_BITS)).map_err(|_| bad)?;
         let object = (handle >> SYMBOL_BITS & ((1 << OBJECT_BITS) - 1)) as usize;
@@ -340,6 +340,6 @@ impl Executables {
         if symbol >= loaded.symbols.len() {
             return Err(bad);
         }
-        Ok((executable, loaded, SymbolPlace { object, symbol }))
+        Ok((executable, loaded, SymbolIndex { object, symbol }))
     }
 }

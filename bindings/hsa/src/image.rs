@@ -338,8 +338,8 @@ fn find(handle: u64) -> Result<(Layout, u64)> {
 }
 
 impl Layout {
-    /// Axes of a region: arrays of lines have layers in the place of lines.
-    fn place(&self, at: [u32; 3], fill: u32) -> [u64; 3] {
+    /// Axes of a region: arrays of lines have layers in place of lines.
+    fn on_axes(&self, at: [u32; 3], fill: u32) -> [u64; 3] {
         let [x, y, z] = at;
         if self.geometry == Geometry::Lines { [x, fill, y] } else { [x, y, z] }.map(u64::from)
     }
@@ -352,7 +352,7 @@ impl Layout {
         mut line: impl FnMut(u64, u64, u64, u64) -> Result<()>,
     ) -> Result<()> {
         let (from, range) =
-            (self.place(region.offset, 0), self.place(region.range, 1).map(|size| size.max(1)));
+            (self.on_axes(region.offset, 0), self.on_axes(region.range, 1).map(|size| size.max(1)));
         for axis in 0..3 {
             if from[axis] + range[axis] > self.size[axis] {
                 return Err(Status::INVALID_ARGUMENT);
@@ -372,7 +372,7 @@ impl Layout {
 
     /// Pitches of memory that holds a region, where the program does not say them.
     fn pitches_of(&self, region: &Region, row: u64, slice: u64) -> [u64; 2] {
-        let range = self.place(region.range, 1);
+        let range = self.on_axes(region.range, 1);
         let row = if row == 0 { range[0] * self.texel } else { row };
         [row, if slice == 0 { row * range[1].max(1) } else { slice }]
     }

@@ -140,7 +140,7 @@ mod tests {
     fn accesses_are_fast() {
         let system = System::new(|_| None).unwrap();
         let shared = &system.shared;
-        crate::executable::place(&shared.memory, b"a code object", 3 << 20).unwrap();
+        crate::executable::map_object(&shared.memory, b"a code object", 3 << 20).unwrap();
         let own = shared.allocate(crate::memory::Pool::Device, 1 << 20).unwrap();
         assert!(!shared.memory.is_careful());
         let others = vec![1_u8; 1 << 18];

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warpjit_runtime::{HostLevel, Tier};
 
 /// `--form`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,24 +21,6 @@ pub enum Form {
     Host,
 }
 
-/// `--tier`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TierName {
-    /// Interpret.
-    Interp,
-    /// Compile code before it runs for the first time.
-    Jit,
-    /// Interpret first, and compile in the background what runs often.
-    Auto,
-}
-
-impl TierName {
-    /// The name on the command line.
-    pub fn as_str(self) -> &'static str {
-        ["interp", "jit", "auto"][self as usize]
-    }
-}
-
 /// `--numerics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NumericsName {
@@ -46,34 +30,26 @@ pub enum NumericsName {
     Fast,
 }
 
+/// `--tier`.
+pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
+    names_of(Tier::ALL, Tier::name, Tier::summary)
+}
+
 /// `--host`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HostName {
-    /// All that the processor has.
-    Native,
-    /// No AVX-512.
-    Avx2,
-    /// Nothing newer than SSE4.1.
-    #[value(name = "sse4.1")]
-    Sse41,
+pub(super) fn host_levels() -> impl TypedValueParser<Value = HostLevel> {
+    names_of(HostLevel::ALL, HostLevel::name, HostLevel::summary)
 }
 
-impl HostName {
-    /// The name on the command line.
-    pub fn as_str(self) -> &'static str {
-        ["native", "avx2", "sse4.1"][self as usize]
-    }
-}
-
-impl HostName {
-    /// The code generator's name for it.
-    pub fn level(self) -> warpjit_backend::HostLevel {
-        match self {
-            HostName::Native => warpjit_backend::HostLevel::Native,
-            HostName::Avx2 => warpjit_backend::HostLevel::Avx2,
-            HostName::Sse41 => warpjit_backend::HostLevel::Sse41,
-        }
-    }
+/// Takes the names of some values, which the help lists with what it says of each.
+fn names_of<T: Copy + Send + Sync + 'static>(
+    all: [T; 3],
+    name: fn(T) -> &'static str,
+    summary: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let possible = all.map(|value| PossibleValue::new(name(value)).help(summary(value)));
+    PossibleValuesParser::new(possible).try_map(move |given| {
+        all.into_iter().find(|&value| name(value) == given).ok_or("is none of the possible values")
+    })
 }
 
 pub(super) fn parse_seconds(text: &str) -> Result<f64, String> {

@@ -6,11 +6,11 @@ use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::session::Session;
 use warpjit::suite::Timing;
-use warpjit_runtime::Engine;
+use warpjit_runtime::{Engine, Tier};
 
 use super::print::print;
 use super::{first_run, statistics, suite};
-use crate::args::{BenchArgs, EngineArgs, NumericsName, TierName};
+use crate::args::{BenchArgs, EngineArgs, NumericsName};
 
 pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
@@ -76,7 +76,7 @@ pub(super) fn measure(
     let mut session = first_run::session(file, &engine, options)?;
     let mut outcome = once(&mut session)?;
     let compile = outcome.stats.compile;
-    if options.tier == TierName::Auto && !stops(&outcome) {
+    if options.tier == Tier::Auto && !stops(&outcome) {
         // Compiling is excluded, wherever it is done.
         first_run::finish_compiling(&mut session, &engine)?;
     }
@@ -106,7 +106,7 @@ fn once(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
 }
 
 fn report(outcome: &Outcome, timing: &Timing, options: &EngineArgs) -> anyhow::Result<Status> {
-    let (tier, threads) = (options.tier.as_str(), options.thread_count());
+    let (tier, threads) = (options.tier.name(), options.thread_count());
     if options.json {
         let mut object = outcome.to_json(options.verbose);
         object["runs_ms"] = json!(timing.runs_ms);

@@ -54,8 +54,8 @@ pub(super) fn exec(args: &ExecArgs) -> anyhow::Result<Status> {
         command.env(settings::CHIP, chip.name);
     }
     command.env(settings::THREADS, args.threads.to_string());
-    command.env(settings::TIER, args.tier.as_str());
-    command.env(settings::HOST, args.host.as_str());
+    command.env(settings::TIER, args.tier.name());
+    command.env(settings::HOST, args.host.name());
     command.env(settings::PROGRAM, std::process::id().to_string());
     if args.trace {
         command.env(settings::TRACE, "1");

@@ -39,11 +39,11 @@ pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Report> {
 pub(super) fn run_for(session: &mut Session<'_>, seconds: f64) -> anyhow::Result<Report> {
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());
-    let patience = Duration::from_secs_f64(seconds);
+    let limit = Duration::from_secs_f64(seconds);
     let (done, wait) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if wait.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 cancel.cancel();
             }
         });

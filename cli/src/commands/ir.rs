@@ -26,7 +26,7 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         return launched(args);
     }
     let code = Code::load(&args.program, Selection::All)?;
-    let mut options = Options::new(Target::host(args.host.level())?);
+    let mut options = Options::new(Target::host(args.host)?);
     let groups: Option<u8> = args.chunk.as_deref().and_then(|c| c.parse().ok());
     // Cranelift's IR is there only where it generates the code.
     options.wide_vectors = options.target.has_wide_vectors()

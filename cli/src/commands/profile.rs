@@ -14,7 +14,7 @@ use warpjit_runtime::{CodePiece, Engine, Observe, Samples, Tier};
 use super::code::Code;
 use super::first_run;
 use super::print::print;
-use crate::args::{DisasmArgs, ProfileArgs, TierName};
+use crate::args::{DisasmArgs, ProfileArgs};
 
 pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
@@ -34,7 +34,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
         file: args.file.display().to_string(),
         isa: code.module.isa.name().to_owned(),
         chip: code.chip.name().to_owned(),
-        tier: options.tier.as_str().to_owned(),
+        tier: options.tier.name().to_owned(),
         threads: options.thread_count(),
         cpu: Host::this().cpu,
         sample_rate: args.rate,
@@ -135,7 +135,7 @@ fn sample(
     let report = first_run::run(&mut session)?;
     setting.not_compiled.clone_from(&report.stats.not_compiled);
     let mut outcome = session.check(report)?;
-    if options.tier == TierName::Auto && outcome.status == Status::Ok {
+    if options.tier == Tier::Auto && outcome.status == Status::Ok {
         first_run::finish_compiling(&mut session, &engine)?;
     }
     let mut samples = Samples::default();

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpjit::session::Progress;
 
 /// Launches shorter than this show nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_secs(1);
 
 /// A bar for one launch; it is wiped when dropped.
 pub struct Bar(Arc<OnceLock<ProgressBar>>);
@@ -22,7 +22,7 @@ impl Bar {
         let bar: Arc<OnceLock<ProgressBar>> = Arc::default();
         let (shown, start) = (bar.clone(), Instant::now());
         let progress = move |done: u64, of: u64| {
-            if shown.get().is_none() && start.elapsed() < PATIENCE {
+            if shown.get().is_none() && start.elapsed() < DELAY {
                 return;
             }
             let bar = shown.get_or_init(|| {

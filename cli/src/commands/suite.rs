@@ -30,7 +30,7 @@ pub(super) fn suite(args: &BenchArgs, folder: &Path) -> anyhow::Result<Status> {
     let host = Host::this();
     if !options.json {
         let load = host.load.map_or_else(String::new, |load| format!(", load average {load}"));
-        let (tier, threads) = (options.tier.as_str(), options.thread_count());
+        let (tier, threads) = (options.tier.name(), options.thread_count());
         print(&format!(
             "{} ({} processors{load}), tier {tier}, {threads} threads, {} runs each\n{}\n",
             host.cpu,
@@ -95,7 +95,7 @@ fn run(args: &BenchArgs, file: &SuiteFile) -> (CaseResult, Status) {
         jit_share: 0.0,
         compile_ms: 0.0,
         timing: Default::default(),
-        tier: options.tier.as_str().to_owned(),
+        tier: options.tier.name().to_owned(),
         threads: options.thread_count(),
         options: options.unusual(),
     };

@@ -41,7 +41,7 @@ impl CodePiece {
 
 /// A range of positions and the guest addresses that they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct PositionRange {
     pub(super) position: u32,
     pub(super) address: u64,
     pub(super) bytes: u32,
@@ -53,7 +53,7 @@ pub struct CodeMap {
     /// By position.
     pieces: Vec<CodePiece>,
     /// By position; what is before or behind one continues it.
-    windows: Vec<Window>,
+    positions: Vec<PositionRange>,
     /// Whether it was read from guest memory.
     in_memory: bool,
     /// Whether what was lifted holds addresses, so that it is good for the place only where it was read.
@@ -66,21 +66,21 @@ impl CodeMap {
         let (address, wanted) = (base.into(), bytes.len());
         CodeMap {
             pieces: vec![CodePiece { position: base, address, bytes: bytes.to_vec(), wanted }],
-            windows: vec![Window { position: 0, address: 0, bytes: u32::MAX }],
+            positions: vec![PositionRange { position: 0, address: 0, bytes: u32::MAX }],
             in_memory: false,
             bound: false,
         }
     }
 
-    pub(super) fn of_memory(pieces: Vec<CodePiece>, windows: Vec<Window>, bound: bool) -> Self {
-        CodeMap { pieces, windows, in_memory: true, bound }
+    pub(super) fn of_memory(pieces: Vec<CodePiece>, positions: Vec<PositionRange>, bound: bool) -> Self {
+        CodeMap { pieces, positions, in_memory: true, bound }
     }
 
     /// The guest address of a position.
     pub fn address_of(&self, position: u32) -> u64 {
-        let behind = self.windows.partition_point(|window| window.position <= position);
-        let window = self.windows.get(behind.saturating_sub(1));
-        window.map_or(position.into(), |w| w.address.wrapping_add(u64::from(position - w.position)))
+        let behind = self.positions.partition_point(|range| range.position <= position);
+        let range = self.positions.get(behind.saturating_sub(1));
+        range.map_or(position.into(), |w| w.address.wrapping_add(u64::from(position - w.position)))
     }
 
     /// The code by pieces, in the order of their positions. Of code in a file it is one.
@@ -136,6 +136,6 @@ impl CodeMap {
     /// Bytes of host memory that it takes.
     pub fn bytes_used(&self) -> usize {
         let pieces = self.pieces.iter().map(|piece| size_of::<CodePiece>() + piece.bytes.len());
-        pieces.sum::<usize>() + self.windows.len() * size_of::<Window>()
+        pieces.sum::<usize>() + self.positions.len() * size_of::<PositionRange>()
     }
 }

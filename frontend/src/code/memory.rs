@@ -1,20 +1,20 @@
 //! Code that is read from guest memory while it is followed.
 
-use super::map::{CodeMap, CodePiece, Window};
+use super::map::{CodeMap, CodePiece, PositionRange};
 use super::{CodeSource, LONGEST};
 use crate::error::CodeError;
 use std::collections::BTreeMap;
 
 /// Bytes that are read at a time.
 const PAGE: u64 = 4096;
-/// Bytes of a window's positions, and as many between the beginnings of windows.
-const WINDOW: u32 = 1 << 26;
+/// Bytes of a range's positions, and as many between the beginnings of ranges.
+const RANGE: u32 = 1 << 26;
 /// Position of the entry.
-pub(super) const ENTRY: u32 = WINDOW / 2;
-/// Positions at the end of a window that have no address of their own. Nothing is decoded there.
+pub(super) const ENTRY: u32 = RANGE / 2;
+/// Positions at the end of a range that have no address of their own. Nothing is decoded there.
 const GAP: u32 = 64;
-/// Most windows.
-const WINDOWS: usize = 63;
+/// Most ranges.
+const MOST_RANGES: usize = 63;
 
 /// A page as it was when it was first read. All that is lifted is from the same reading.
 struct Page {
@@ -25,8 +25,8 @@ struct Page {
 /// Guest memory that a program is read from.
 pub(super) struct InMemory {
     pages: BTreeMap<u64, Page>,
-    windows: Vec<Window>,
-    /// Whether there can be more windows.
+    positions: Vec<PositionRange>,
+    /// Whether there can be more ranges.
     grows: bool,
     /// What the program depends on: position and end.
     depends: BTreeMap<u32, u32>,
@@ -37,10 +37,10 @@ pub(super) struct InMemory {
 }
 
 impl InMemory {
-    /// The entry is in the middle of the first window, so that its position is the same whatever its address.
+    /// The entry is in the middle of the first range, so that its position is the same whatever its address.
     pub(super) fn scattered(entry: u64) -> Self {
-        let half = u64::from(WINDOW / 2);
-        InMemory { grows: true, ..InMemory::within(entry.wrapping_sub(half), WINDOW - GAP) }
+        let half = u64::from(RANGE / 2);
+        InMemory { grows: true, ..InMemory::within(entry.wrapping_sub(half), RANGE - GAP) }
     }
 
     pub(super) fn segment(address: u64) -> Self {
@@ -50,7 +50,7 @@ impl InMemory {
     fn within(address: u64, bytes: u32) -> Self {
         InMemory {
             pages: BTreeMap::new(),
-            windows: vec![Window { position: 0, address, bytes }],
+            positions: vec![PositionRange { position: 0, address, bytes }],
             grows: false,
             depends: BTreeMap::new(),
             spread: false,
@@ -58,31 +58,31 @@ impl InMemory {
         }
     }
 
-    pub(super) fn windows(&self) -> &[Window] {
-        &self.windows
+    pub(super) fn positions(&self) -> &[PositionRange] {
+        &self.positions
     }
 
-    fn window(&self, position: u32) -> Window {
-        let behind = self.windows.partition_point(|window| window.position <= position);
-        self.windows[behind.max(1) - 1]
+    fn range(&self, position: u32) -> PositionRange {
+        let behind = self.positions.partition_point(|range| range.position <= position);
+        self.positions[behind.max(1) - 1]
     }
 
     pub(super) fn address(&self, position: u32) -> u64 {
-        let window = self.window(position);
-        window.address.wrapping_add(u64::from(position - window.position))
+        let range = self.range(position);
+        range.address.wrapping_add(u64::from(position - range.position))
     }
 
-    /// Copies bytes of one window; returns how many there are.
+    /// Copies bytes of one range; returns how many there are.
     pub(super) fn read(&mut self, source: &dyn CodeSource, position: u32, out: &mut [u8]) -> usize {
-        let window = self.window(position);
-        let offset = position - window.position;
-        let Some(rest) = window.bytes.checked_sub(offset).filter(|&rest| rest >= LONGEST as u32) else {
-            // Execution has run out of the window.
+        let range = self.range(position);
+        let offset = position - range.position;
+        let Some(rest) = range.bytes.checked_sub(offset).filter(|&rest| rest >= LONGEST as u32) else {
+            // Execution has run out of the range.
             self.spread = true;
             return 0;
         };
         let wanted = out.len().min(rest as usize);
-        self.fetch(source, window.address.wrapping_add(offset.into()), &mut out[..wanted])
+        self.fetch(source, range.address.wrapping_add(offset.into()), &mut out[..wanted])
     }
 
     fn fetch(&mut self, source: &dyn CodeSource, address: u64, out: &mut [u8]) -> usize {
@@ -120,13 +120,13 @@ impl InMemory {
     }
 
     fn find(&self, address: u64) -> Option<u32> {
-        self.windows.iter().find_map(|window| {
-            let offset = address.wrapping_sub(window.address);
-            (offset < window.bytes.into()).then(|| window.position + offset as u32)
+        self.positions.iter().find_map(|range| {
+            let offset = address.wrapping_sub(range.address);
+            (offset < range.bytes.into()).then(|| range.position + offset as u32)
         })
     }
 
-    /// The position of an address, in a new window if it is in none.
+    /// The position of an address, in a new range if it is in none.
     pub(super) fn lead(&mut self, address: u64) -> Option<u32> {
         if let Some(position) = self.find(address) {
             return Some(position);
@@ -134,33 +134,36 @@ impl InMemory {
         if !self.grows {
             return None;
         }
-        if self.windows.len() == WINDOWS {
+        if self.positions.len() == MOST_RANGES {
             self.spread = true;
             return None;
         }
-        let half = u64::from(WINDOW / 2);
-        // As far as no other window reaches, on either side.
+        let half = u64::from(RANGE / 2);
+        // As far as no other range reaches, on either side.
         let (mut before, mut behind) = (half, half - u64::from(GAP));
-        for window in &self.windows {
-            let end = window.address.wrapping_add(window.bytes.into());
+        for range in &self.positions {
+            let end = range.address.wrapping_add(range.bytes.into());
             before = before.min(address.wrapping_sub(end));
-            behind = behind.min(window.address.wrapping_sub(address));
+            behind = behind.min(range.address.wrapping_sub(address));
         }
-        let position = self.windows.len() as u32 * WINDOW;
-        let window =
-            Window { position, address: address.wrapping_sub(before), bytes: (before + behind) as u32 };
-        self.windows.push(window);
+        let position = self.positions.len() as u32 * RANGE;
+        let range = PositionRange {
+            position,
+            address: address.wrapping_sub(before),
+            bytes: (before + behind) as u32,
+        };
+        self.positions.push(range);
         Some(position + before as u32)
     }
 
     pub(super) fn branch(&mut self, position: u32, target: u64) -> Option<u32> {
-        let window = self.window(position);
-        let offset = target.wrapping_sub(window.position.into());
-        if offset < window.bytes.into() {
+        let range = self.range(position);
+        let offset = target.wrapping_sub(range.position.into());
+        if offset < range.bytes.into() {
             return Some(target as u32);
         }
         self.bound = true;
-        self.lead(window.address.wrapping_add(offset))
+        self.lead(range.address.wrapping_add(offset))
     }
 
     pub(super) fn known(&mut self, source: &dyn CodeSource, address: u64) -> Option<u32> {
@@ -170,12 +173,12 @@ impl InMemory {
 
     pub(super) fn into_map(mut self, source: &dyn CodeSource) -> Result<CodeMap, CodeError> {
         if self.spread {
-            return Err(CodeError::Spread { limit: WINDOWS });
+            return Err(CodeError::Spread { limit: MOST_RANGES });
         }
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for (&start, &end) in &self.depends {
             match runs.last_mut() {
-                Some(last) if start <= last.1 && self.window(start) == self.window(last.0) => {
+                Some(last) if start <= last.1 && self.range(start) == self.range(last.0) => {
                     last.1 = last.1.max(end);
                 }
                 _ => runs.push((start, end)),
@@ -190,6 +193,6 @@ impl InMemory {
             bytes.truncate(count);
             pieces.push(CodePiece { position, address, bytes, wanted });
         }
-        Ok(CodeMap::of_memory(pieces, self.windows, self.bound))
+        Ok(CodeMap::of_memory(pieces, self.positions, self.bound))
     }
 }

@@ -1,11 +1,11 @@
 //! Code as front ends read it: the bytes of a file, or guest memory, page by page as far as control flow leads.
 //!
 //! The IR's `pc`s are *positions*, 32 bits wide. [`CodeMap`] turns them into the guest's addresses. Of code in a file, the position of a
-//! byte is its address. Of code in guest memory, ranges of guest addresses (*windows*) get positions when the program leads there.
+//! byte is its address. Of code in guest memory, ranges of guest addresses (*code ranges*) get positions when the program leads there.
 //!
-//! - **GCN** gets windows of 64 MiB of positions round the entry, and round each far place that a jump with a known target leads to, 63
+//! - **GCN** gets ranges of 64 MiB of positions round the entry, and round each far place that a jump with a known target leads to, 63
 //!   at most. The entry is in the middle of the first, so that its position does not depend on its address. A computed jump at run time
-//!   goes through all windows; an address in none keeps its upper half, which no position has, so the fault can tell it.
+//!   goes through all ranges; an address in none keeps its upper half, which no position has, so the fault can tell it.
 //!   `gcn/lift/analysis/statics.rs` knows targets by `s_getpc_b64` and constants. A vertex program calls its fetch shader by an address
 //!   in user data: the options name such words (`known_user_data`), they become constants, and a launch with others is an error.
 //! - **Tesla and Fermi**: a position is the offset in the code segment. After an unconditional end nothing is decoded, for it is another
@@ -131,7 +131,7 @@ impl<'a> Code<'a> {
         Code(Kind::File { bytes, base, address })
     }
 
-    /// Code in guest memory whose entry is at an address: windows are put round all places that it leads to.
+    /// Code in guest memory whose entry is at an address: ranges are put round all places that it leads to.
     pub(crate) fn scattered(source: &'a dyn CodeSource, entry: u64) -> Self {
         let memory = RefCell::new(InMemory::scattered(entry));
         Code(Kind::Memory { source, memory, extent: None })
@@ -196,7 +196,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Where a relative branch leads that stands at a position: `target` is the place counted on from it, which may be in no window.
+    /// Where a relative branch leads that stands at a position: `target` is the place counted on from it, which may be in no range.
     pub(crate) fn branch(&self, position: u32, target: u64) -> Option<u32> {
         match &self.0 {
             Kind::File { .. } => Some(target as u32),
@@ -215,13 +215,13 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The windows, as (position, guest address, bytes). What is lifted depends on them.
-    pub(crate) fn windows(&self) -> Vec<(u32, u64, u32)> {
+    /// The ranges of positions, as (position, guest address, bytes). What is lifted depends on them.
+    pub(crate) fn positions(&self) -> Vec<(u32, u64, u32)> {
         match &self.0 {
             Kind::File { base, address, .. } => vec![(*base, *address, u32::MAX - base)],
             Kind::Memory { memory, .. } => {
                 memory.borrow_mut().bound = true;
-                memory.borrow().windows().iter().map(|w| (w.position, w.address, w.bytes)).collect()
+                memory.borrow().positions().iter().map(|w| (w.position, w.address, w.bytes)).collect()
             }
         }
     }

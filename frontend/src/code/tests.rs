@@ -20,7 +20,7 @@ fn far_places_get_positions_of_their_own() {
     assert_eq!(code.known(0xffff_8000_0000_0004), Some(far + 4));
     assert_eq!(code.known(0xffff_8000_0000_0008), None);
     assert_eq!(code.known(0x4000), None);
-    // A branch that leaves the window behind its last position.
+    // A branch that leaves the range behind its last position.
     assert_eq!(code.branch(entry, u64::from(entry) + 0x20), Some(entry + 0x20));
     let gone = code.branch(entry, u64::from(entry).wrapping_sub(0x400_0000)).unwrap();
     assert_eq!(code.address(gone), 0xfc00_0ff8);
@@ -41,7 +41,7 @@ fn far_places_get_positions_of_their_own() {
 }
 
 #[test]
-fn windows_do_not_overlap() {
+fn ranges_do_not_overlap() {
     let source = CodeAt { address: 0, bytes: &[] };
     let code = Code::scattered(&source, 0x1000_0000);
     // Each just behind or before what there is.
@@ -50,16 +50,16 @@ fn windows_do_not_overlap() {
         assert_eq!(code.address(position), address, "{address:#x}");
         assert_eq!(code.lead(address), Some(position));
     }
-    let mut windows = code.windows();
-    windows.sort_by_key(|window| window.1);
-    for pair in windows.windows(2) {
+    let mut ranges = code.positions();
+    ranges.sort_by_key(|range| range.1);
+    for pair in ranges.windows(2) {
         assert!(
             pair[0].1.wrapping_add(pair[0].2.into()) <= pair[1].1 || pair[0].1 > pair[1].1,
-            "{windows:x?}"
+            "{ranges:x?}"
         );
     }
-    // Running out of a window is not silently something else.
-    let (position, _, bytes) = code.windows()[0];
+    // Running out of a range is not silently something else.
+    let (position, _, bytes) = code.positions()[0];
     assert_eq!(code.bytes(position + bytes)[..], []);
     assert!(code.into_map().is_err());
 }

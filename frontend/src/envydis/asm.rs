@@ -50,7 +50,7 @@ enum Item {
     Address(u32),
 }
 
-struct Placed {
+struct Statement {
     line: usize,
     column: usize,
     item: Item,
@@ -98,12 +98,12 @@ pub(crate) type LineError = (usize, String);
 struct Line<'a, D: Lines> {
     line: usize,
     target: D::Target,
-    items: &'a mut Vec<Placed>,
+    items: &'a mut Vec<Statement>,
 }
 
 impl<D: Lines> Line<'_, D> {
     fn push(&mut self, column: usize, item: Item) {
-        self.items.push(Placed { line: self.line, column, item });
+        self.items.push(Statement { line: self.line, column, item });
     }
 
     fn parse(&mut self, line: &str) -> Result<(), LineError> {
@@ -368,12 +368,15 @@ fn address(kind: &Kind) -> Option<Address> {
 }
 
 /// Chooses forms, places everything and fills in addresses.
-fn layout<D: Lines>(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
-    let error =
-        |placed: &Placed, reason: String| SourceError { line: placed.line, column: placed.column, reason };
+fn layout<D: Lines>(mut items: Vec<Statement>) -> Result<Assembly, SourceError> {
+    let error = |statement: &Statement, reason: String| SourceError {
+        line: statement.line,
+        column: statement.column,
+        reason,
+    };
     let limit = D::CODE_LIMIT;
-    let base = match items.iter().find(|placed| !matches!(placed.item, Item::Label(_))) {
-        Some(Placed { item: Item::Address(base), .. }) => *base,
+    let base = match items.iter().find(|statement| !matches!(statement.item, Item::Label(_))) {
+        Some(Statement { item: Item::Address(base), .. }) => *base,
         _ => 0,
     };
     let at_eight = "a long instruction must stand at a multiple of 8";
@@ -409,16 +412,16 @@ fn layout<D: Lines>(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
     }
     let mut labels = BTreeMap::new();
     let mut pc = base;
-    for placed in &items {
-        match &placed.item {
+    for statement in &items {
+        match &statement.item {
             Item::Label(name) => {
                 if labels.insert(name.clone(), pc).is_some() {
-                    return Err(error(placed, format!("label `{name}` stands twice")));
+                    return Err(error(statement, format!("label `{name}` stands twice")));
                 }
             }
             Item::Address(address) => {
                 if pc != *address {
-                    return Err(error(placed, format!("the line before ends at {pc:#x}")));
+                    return Err(error(statement, format!("the line before ends at {pc:#x}")));
                 }
             }
             Item::Inst { inst, chosen } => pc += u32::from(inst.encodings[*chosen].len),
@@ -427,8 +430,8 @@ fn layout<D: Lines>(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
         }
     }
     let mut code = Vec::new();
-    for placed in &items {
-        match &placed.item {
+    for statement in &items {
+        match &statement.item {
             Item::Label(_) | Item::Address(_) => {}
             Item::Raw(raw) => code.extend_from_slice(raw),
             Item::Align(align) => {
@@ -439,7 +442,7 @@ fn layout<D: Lines>(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
             Item::Inst { inst, chosen } => {
                 let pc = base.wrapping_add(code.len() as u32);
                 let word = inst.word::<D>(*chosen, pc, &labels).map_err(|(column, reason)| SourceError {
-                    line: placed.line,
+                    line: statement.line,
                     column,
                     reason,
                 })?;

@@ -7,7 +7,7 @@ use super::dialect::Dialect;
 use super::table::{Alternative, Atom, Row, Table};
 use super::token::{Kind, Token};
 
-/// Bits decided so far, and the place a label's address goes.
+/// Bits decided so far, and the field that a label's address goes into.
 #[derive(Clone, Copy, Default)]
 pub struct State {
     word: u64,

@@ -9,7 +9,7 @@ use crate::soft::Rounding;
 
 use super::State;
 
-/// The code of a name: its place in the list.
+/// The code of a name: its index in the list.
 pub(crate) fn code(names: &[&str], name: &str) -> Option<u8> {
     names.iter().position(|known| *known == name).map(|code| code as u8)
 }

@@ -4,7 +4,7 @@
 use warpjit_ir::Meter;
 
 use crate::error::{CodeError, LoadError, SourceErrors};
-use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target, no_syntax};
+use crate::front_end::{CodeLocation, FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
@@ -68,11 +68,11 @@ impl Target for Chip {
 
     fn lift_at(
         &self,
-        place: &CodePlace<'_>,
+        location: &CodeLocation<'_>,
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
-        rules(*self).at(place, options, meter, |program| lift_program(*self, program))
+        rules(*self).at(location, options, meter, |program| lift_program(*self, program))
     }
 
     fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
@@ -154,7 +154,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         registers,
         shared_bytes,
         local_bytes,
-        params: kernel.params.as_ref().map(ParamLayout::places),
+        params: kernel.params.as_ref().map(ParamLayout::ranges),
         consts,
         compiler_bank: (!given).then_some(abi::COMPILER_BANK),
         stage,

@@ -5,7 +5,7 @@
 //! ([`super::slots`]), `[...]` is the chip family that has the row. Every row of classes 0 to 6 also takes `join` and a guard
 //! predicate in front.
 //!
-//! Three rows differ from the facts' table: two are GK104's locked accesses to shared memory, which show the access
+//! Three rows differ from the table there: two are GK104's locked accesses to shared memory, which show the access
 //! size if the registers do not imply it (8 and 16 bits). `texquerylod` shows its second source where its bits are set
 //! (docs/hardware/textures-nv.md section 6: Mesa writes $r63 there). Where rows overlap, the first one that fits is
 //! meant.

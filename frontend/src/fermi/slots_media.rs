@@ -1,4 +1,5 @@
-//! Slots (see [`super::slots`]) of textures, surfaces, video instructions, quads, interpolation, and of loads in pairs.
+//! The second half of Fermi's slots, which are the parts of a row's text that bits choose ([`super::slots`] explains them): those of
+//! textures, surfaces, video instructions, quads, interpolation and loads in pairs.
 
 use crate::envydis::Slots;
 

@@ -21,7 +21,7 @@ pub(super) const VALUES: u32 = 3;
 pub(super) const SLOT: u32 = 7;
 pub(super) const FORMAT: u32 = 8;
 pub(super) const OUTSIDE: u32 = 9;
-/// Of the results, where it is told whether the place was outside.
+/// Of the results, where it is told whether the texel was outside.
 pub(super) const WAS_OUTSIDE: u32 = 4;
 
 /// What is done.
@@ -183,21 +183,21 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     for lane in call.each_lane() {
         let slot = (!request.by_address).then(|| call.arg(lane, SLOT));
         let wrong = |reason| DeviceFault::Texture { lane, slot, reason, address: None };
-        let place = if request.by_address {
+        let target = if request.by_address {
             by_address(call, &request, lane)
         } else {
             by_slot(call, &request, lane).ok_or(wrong("no surface"))?
         };
-        if place.outside && request.outside == Outside::Fault {
+        if target.outside && request.outside == Outside::Fault {
             return Err(wrong("outside of the surface"));
         }
-        let is_off = place.outside && request.outside != Outside::Clamp;
-        let done = access(call, &request, lane, &place, is_off);
+        let is_off = target.outside && request.outside != Outside::Clamp;
+        let done = access(call, &request, lane, &target, is_off);
         done.map_err(|address| {
             let store = !matches!(request.operation, Operation::Load);
             DeviceFault::Memory { lane, address, store }
         })?;
-        call.set(lane, WAS_OUTSIDE, if place.outside { u32::MAX } else { 0 });
+        call.set(lane, WAS_OUTSIDE, if target.outside { u32::MAX } else { 0 });
     }
     Ok(())
 }
@@ -242,7 +242,7 @@ fn access(
     call: &mut DeviceCall<'_>,
     request: &Request,
     lane: u32,
-    place: &TexelAddress,
+    target: &TexelAddress,
     is_off: bool,
 ) -> Result<(), u64> {
     let values: Texel = std::array::from_fn(|n| call.arg(lane, VALUES + n as u32));
@@ -251,7 +251,7 @@ fn access(
         Operation::Load => {
             let mut element = [0; 16];
             if !is_off {
-                call.access.read(place.address, &mut element[..bytes])?;
+                call.access.read(target.address, &mut element[..bytes])?;
             }
             let mut words: Texel = std::array::from_fn(|n| {
                 u32::from_le_bytes([
@@ -272,7 +272,7 @@ fn access(
         Operation::Store | Operation::StoreConverted if is_off => {}
         Operation::Store => {
             let element: Vec<u8> = values.iter().flat_map(|word| word.to_le_bytes()).collect();
-            call.access.write(place.address, &element[..bytes])?;
+            call.access.write(target.address, &element[..bytes])?;
         }
         Operation::StoreConverted => {
             let mut texel = [0; 4];
@@ -282,20 +282,20 @@ fn access(
                     *component = next.next().unwrap_or(0);
                 }
             }
-            let Some(format) = place.format else { return Ok(()) };
+            let Some(format) = target.format else { return Ok(()) };
             if let Some(element) = format.encode(texel) {
-                call.access.write(place.address, &element[..usize::from(format.bytes)])?;
+                call.access.write(target.address, &element[..usize::from(format.bytes)])?;
             }
         }
         Operation::Address => {
-            call.set(lane, 0, place.address as u32);
-            call.set(lane, 1, (place.address >> 32) as u32);
+            call.set(lane, 0, target.address as u32);
+            call.set(lane, 1, (target.address >> 32) as u32);
         }
         Operation::Reduce => {
             if !is_off {
                 let op = REDUCTIONS.get(usize::from(request.atomic)).copied().unwrap_or(AtomicOp::Add);
                 let value = u64::from(values[0]);
-                call.access.update(place.address, 4, &|old| atomic_result(op, 4, old, value, 0))?;
+                call.access.update(target.address, 4, &|old| atomic_result(op, 4, old, value, 0))?;
             }
         }
     }
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn places() {
+    fn texels() {
         let mut access = memory();
         // Two rows down, three texels in; x of raw accesses counts bytes.
         access.memory[2 * 64 + 12..][..4].copy_from_slice(&0x8001u32.to_le_bytes());

@@ -121,7 +121,7 @@ enum Item {
     Address(u64),
 }
 
-struct Placed {
+struct Statement {
     line: usize,
     column: usize,
     item: Item,
@@ -179,7 +179,7 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
 
 struct Source {
     chip: Chip,
-    items: Vec<Placed>,
+    items: Vec<Statement>,
     /// Whether the current section is `.text`.
     text_section: bool,
     /// The directive that ends what is being skipped.
@@ -221,7 +221,7 @@ const IGNORED: [&str; 20] = [
 
 impl Source {
     fn push(&mut self, line: usize, column: usize, item: Item) {
-        self.items.push(Placed { line, column, item });
+        self.items.push(Statement { line, column, item });
     }
 
     fn line(&mut self, text: &str, line: usize) -> Result<(), LineError> {
@@ -383,17 +383,20 @@ fn size(item: &Item, address: u64) -> Result<u64, String> {
 }
 
 /// Gives every item its place and writes the code.
-fn layout(items: Vec<Placed>) -> Result<Assembly, SourceError> {
+fn layout(items: Vec<Statement>) -> Result<Assembly, SourceError> {
     let mut assembly = Assembly::default();
     let mut begun = false;
-    let error =
-        |placed: &Placed, reason: String| SourceError { line: placed.line, column: placed.column, reason };
+    let error = |statement: &Statement, reason: String| SourceError {
+        line: statement.line,
+        column: statement.column,
+        reason,
+    };
     let mut address = 0;
-    for placed in &items {
-        match &placed.item {
+    for statement in &items {
+        match &statement.item {
             Item::Label(name) => {
                 if assembly.labels.insert(name.clone(), address).is_some() {
-                    return Err(error(placed, format!("`{name}` is there already")));
+                    return Err(error(statement, format!("`{name}` is there already")));
                 }
             }
             Item::Address(given) if !begun => {
@@ -402,34 +405,35 @@ fn layout(items: Vec<Placed>) -> Result<Assembly, SourceError> {
                 begun = true;
             }
             Item::Address(given) if *given != address => {
-                return Err(error(placed, format!("the code is at {address:#x} here")));
+                return Err(error(statement, format!("the code is at {address:#x} here")));
             }
             item => {
                 begun |= !matches!(item, Item::Address(_));
-                address += size(item, address).map_err(|reason| error(placed, reason))?;
+                address += size(item, address).map_err(|reason| error(statement, reason))?;
             }
         }
     }
-    for placed in &items {
+    for statement in &items {
         let address = assembly.base + assembly.code.len() as u64;
-        let length = size(&placed.item, address).map_err(|reason| error(placed, reason))? as usize;
-        match &placed.item {
+        let length = size(&statement.item, address).map_err(|reason| error(statement, reason))? as usize;
+        match &statement.item {
             Item::Label(_) | Item::Address(_) => {}
             Item::Raw(bytes) => assembly.code.extend_from_slice(bytes),
             Item::Align(_) => assembly.code.resize(assembly.code.len() + length, 0),
             Item::Data { bytes, value } => {
-                let value = value.value(&assembly.labels).map_err(|reason| error(placed, reason))?;
+                let value = value.value(&assembly.labels).map_err(|reason| error(statement, reason))?;
                 assembly.code.extend_from_slice(&value.to_le_bytes()[..*bytes]);
             }
             Item::Inst { inst, row, expression } => {
                 let mut inst = **inst;
                 if let Some((expression, place)) = expression {
-                    let value = expression.value(&assembly.labels).map_err(|reason| error(placed, reason))?;
+                    let value =
+                        expression.value(&assembly.labels).map_err(|reason| error(statement, reason))?;
                     set_expression(&mut inst, value, *place, expression, address)
-                        .map_err(|reason| error(placed, reason))?;
+                        .map_err(|reason| error(statement, reason))?;
                 }
                 let (word, len) =
-                    encode_row(&inst, row).ok_or_else(|| error(placed, "no encoding says this".into()))?;
+                    encode_row(&inst, row).ok_or_else(|| error(statement, "no encoding says this".into()))?;
                 assembly.code.extend_from_slice(&word.to_le_bytes()[..usize::from(len)]);
             }
         }

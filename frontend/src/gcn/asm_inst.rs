@@ -67,7 +67,7 @@ struct Text<'a> {
     modifiers: Vec<Word<'a>>,
 }
 
-fn take_apart<'a>(name: &str, rest: &'a str, column: usize) -> Text<'a> {
+fn split_text<'a>(name: &str, rest: &'a str, column: usize) -> Text<'a> {
     let mut text = Text { operands: Vec::new(), modifiers: Vec::new() };
     if rest.trim().is_empty() {
         return text;
@@ -107,7 +107,7 @@ pub(super) fn parse(text: &str, chip: Chip) -> Result<Parsed, LineError> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let name = name.to_ascii_lowercase();
-    let parts = take_apart(&name, rest, text[..end].chars().count());
+    let parts = split_text(&name, rest, text[..end].chars().count());
     let mut best: Option<LineError> = None;
     let mut known = false;
     for (row, format, form, segment) in candidates(&name, &parts, chip) {

@@ -4,7 +4,7 @@ use super::asm_operand::{call, list, number};
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::layout::Flag;
 use super::operand::Select;
-use super::row_words::Property;
+use super::rows::Property;
 use super::syntax;
 use super::table::{ArgSlot, Row};
 use super::{Generation, field_memory};

@@ -4,7 +4,7 @@ use super::field::{self, blank};
 use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};
 use super::layout::{Form, Layout, layout};
 use super::operand::{Arg, Operand, Select, Type};
-use super::row_words::Property;
+use super::rows::Property;
 use super::table::{ArgSlot, Row, table};
 use super::{Chip, Generation};
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use super::Generation;
 use super::inst::{DppCtrl, Inst, Omod, Unused};
 use super::operand::{Arg, Operand, Select, Type};
-use super::row_words::Property;
+use super::rows::Property;
 use super::syntax::{self, GS_OPS, INDEX_MODES, Modifier, SYS_OPS, TextOperand, WAIT_COUNTS};
 use super::table::{ArgSlot, Row, table};
 
@@ -26,13 +26,13 @@ impl fmt::Display for Inst {
         f.write_str(&syntax::name(row, self))?;
         f.write_str(syntax::suffix(row, self))?;
         let mut separator = " ";
-        for place in syntax::text_operands(row, self) {
-            let text = place_text(place, self);
+        for operand in syntax::text_operands(row, self) {
+            let text = operand_of(operand, self);
             if text.is_empty() {
                 continue;
             }
             write!(f, "{separator}{text}")?;
-            separator = if place == TextOperand::Target { " " } else { ", " };
+            separator = if operand == TextOperand::Target { " " } else { ", " };
         }
         for modifier in syntax::modifiers(row, self) {
             let text = modifier_text(modifier, row, self);
@@ -44,11 +44,11 @@ impl fmt::Display for Inst {
     }
 }
 
-fn place_text(place: TextOperand, inst: &Inst) -> String {
+fn operand_of(operand: TextOperand, inst: &Inst) -> String {
     let mem = &inst.mem;
     let plain =
         |arg: &Option<Arg>| arg.as_ref().map_or_else(|| "off".to_owned(), |arg| operand_text(arg, inst));
-    match place {
+    match operand {
         TextOperand::Dst => plain(&inst.dst),
         TextOperand::CarryOut => plain(&inst.sdst),
         TextOperand::Src(index, slot) => match (slot, inst.src(index).operand) {

@@ -1,4 +1,4 @@
-//! Encodes [`Inst`] to bytes.
+//! The encoder: makes the bytes of a decoded instruction ([`Inst`]), as [`super::layout`] lists the fields of its format.
 
 use super::decode::long_form;
 use super::field;

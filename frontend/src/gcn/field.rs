@@ -5,7 +5,7 @@ use super::field_memory::{get_memory, put_memory};
 use super::inst::{DppCtrl, Format, Inst, Omod, Unused};
 use super::layout::Field;
 use super::operand::{Arg, Operand, Select, Type};
-use super::row_words::Property;
+use super::rows::Property;
 use super::table::{ArgSlot, Class, Row};
 use super::{Generation, Op};
 

@@ -4,7 +4,7 @@
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Field, Flag};
 use super::operand::{Arg, Operand, Type};
-use super::row_words::Property;
+use super::rows::Property;
 use super::table::{ArgSlot, Row};
 use super::{Generation, Op};
 

@@ -8,7 +8,7 @@ use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
 use crate::code::Code;
 use crate::error::{CodeError, LoadError, SourceErrors};
-use crate::front_end::{CodePlace, FrontEnd, LaunchRules, Target};
+use crate::front_end::{CodeLocation, FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
@@ -84,14 +84,14 @@ impl Target for Chip {
 
     fn lift_at(
         &self,
-        place: &CodePlace<'_>,
+        location: &CodeLocation<'_>,
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let setup = abi::raw(self.generation(), None, options)?;
-        let code = Code::scattered(place.source, place.entry);
+        let code = Code::scattered(location.source, location.entry);
         let entry = code.entry();
-        place.check(&code, entry, 4)?;
+        location.check(&code, entry, 4)?;
         lift_program(*self, "", code, entry, setup, true, options, meter)
     }
 

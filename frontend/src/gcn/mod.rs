@@ -24,7 +24,6 @@ pub mod map;
 pub mod numeric;
 mod op;
 mod operand;
-pub mod row_words;
 mod rows;
 mod support;
 pub mod surface;
@@ -41,5 +40,6 @@ pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdw
 pub use listing::{ListingLine, disasm, listing};
 pub use op::{Op, Topic};
 pub use operand::{Arg, InlineFloat, Operand, Select, Type};
+pub use rows::{Properties, Property, Registers};
 pub use support::support_table;
 pub use table::Row;

@@ -2,7 +2,7 @@
 
 use super::inst::{Format, Inst, Segment};
 use super::layout::Flag;
-use super::row_words::Property;
+use super::rows::Property;
 use super::table::{ArgSlot, Row};
 use super::{Generation, Op};
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::operand::Type;
-use super::row_words::{Properties, Property, Registers};
-use super::rows::{self, Line};
+use super::rows::{self, Line, Properties, Property, Registers};
 use super::{Chip, Features, Format, Generation, Op};
 
 /// Which registers an operand can be.

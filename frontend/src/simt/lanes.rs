@@ -6,8 +6,8 @@ use super::Emitter;
 use crate::envydis::QuadOp;
 
 impl<O> Emitter<'_, O> {
-    /// The own lane's place in its quad.
-    fn quad_place(&mut self) -> Value {
+    /// The own lane's number in its quad.
+    fn quad_lane(&mut self) -> Value {
         let lane = self.builtin(Builtin::LaneId);
         self.and_const(lane, 3)
     }
@@ -17,9 +17,9 @@ impl<O> Emitter<'_, O> {
         if lanes & 15 == 15 {
             return body(self);
         }
-        let place = self.quad_place();
+        let quad_lane = self.quad_lane();
         let mask = self.b.i32((lanes & 15).into());
-        let bit = self.b.ushr(mask, place);
+        let bit = self.b.ushr(mask, quad_lane);
         let among = self.test(bit, 1);
         self.under(among, body);
     }
@@ -34,13 +34,13 @@ impl<O> Emitter<'_, O> {
         let other = self.b.bitcast(other, Scalar::F32);
         let own = own(self);
         let own = self.b.bitcast(own, Scalar::F32);
-        let place = self.quad_place();
+        let quad_lane = self.quad_lane();
         let b = &mut self.b;
         let (minus_other, minus_own, zero) = (b.fneg(other), b.fneg(own), b.f32(0.0));
         let (mut left, mut right) = (other, own);
         for (n, op) in ops.iter().enumerate() {
             let n = b.i32(n as u32);
-            let here = b.icmp(IntCC::Eq, place, n);
+            let here = b.icmp(IntCC::Eq, quad_lane, n);
             match op {
                 QuadOp::Add => {}
                 QuadOp::Subr => left = b.select(here, minus_other, left),

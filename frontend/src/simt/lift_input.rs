@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::error::LoadError;
-use crate::front_end::CodePlace;
+use crate::front_end::CodeLocation;
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
 use crate::isa::Isa;
 use crate::module::{Kernel, Module};
@@ -57,15 +57,15 @@ impl ChipRules {
     /// Lifts a program that lies in guest memory.
     ///
     /// # Errors
-    /// If no code can be at the place, and those of `lift`.
+    /// If no code can be at the location, and those of `lift`.
     pub fn at(
         &self,
-        place: &CodePlace<'_>,
+        location: &CodeLocation<'_>,
         options: &CodeOptions,
         meter: &Meter,
         lift: impl FnOnce(LiftInput<'_>) -> Result<KernelImage, LoadError>,
     ) -> Result<KernelImage, LoadError> {
-        let (code, entry) = place.in_segment(self.align, options.code_bytes)?;
+        let (code, entry) = location.in_segment(self.align, options.code_bytes)?;
         let options = &CodeOptions { raw: true, entry, base: 0, ..options.clone() };
         let (module, kernel) = (&Module::nothing(self.isa), &Kernel::default());
         let needs = Needs::of(kernel, options, self.max_registers);

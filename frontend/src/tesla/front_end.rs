@@ -3,7 +3,7 @@
 
 use super::{Chip, Target, abi, assemble, lift, listing};
 use crate::error::{CodeError, LoadError, SourceErrors};
-use crate::front_end::{CodePlace, FrontEnd, LaunchRules};
+use crate::front_end::{CodeLocation, FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
@@ -71,11 +71,11 @@ impl crate::Target for Chip {
 
     fn lift_at(
         &self,
-        place: &CodePlace<'_>,
+        location: &CodeLocation<'_>,
         options: &CodeOptions,
         meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
-        rules(*self).at(place, options, meter, |program| lift_program(*self, program))
+        rules(*self).at(location, options, meter, |program| lift_program(*self, program))
     }
 
     fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String {
@@ -139,7 +139,7 @@ fn lift_program(chip: Chip, program: LiftInput<'_>) -> Result<KernelImage, LoadE
         registers,
         shared_bytes,
         local_bytes,
-        params: kernel.params.as_ref().map(ParamLayout::places),
+        params: kernel.params.as_ref().map(ParamLayout::ranges),
         consts,
         // Of graphics stages all banks are the driver's.
         compiler_bank: plan.is_none().then_some(COMPILER_BANK),

@@ -5,7 +5,7 @@
 //! ([`super::slots`]), `[...]` says which chips or program types have the row. The values of long instructions are written
 //! `word1_word0`. The bits of the encoding class (word 0 bits 0-1, word 1 bits 0-1) come from the list that the row is in.
 //!
-//! One row differs from the facts' table: `bra c[]` exists from G200 on (facts section 8).
+//! One row differs from the table there: `bra c[]` exists from G200 on (docs/hardware/tesla.md section 8).
 
 use super::Op;
 

@@ -1,8 +1,8 @@
-//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (facts 9, "One-bit flag slots" and "Sub-field
-//! slots"). Each alternative is value, mask, text. The first one that fits the word (and the chip and program type in brackets)
+//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (docs/hardware/tesla.md section 9, "One-bit flag
+//! slots" and "Sub-field slots"). Each alternative is value, mask, text. The first one that fits the word (and the chip and program type in brackets)
 //! counts; if none fits, the word is undefined.
 //!
-//! Departures from the facts' list, all based on its own sections 3 and 5:
+//! Departures from that list, all based on sections 3 and 5 there:
 //!
 //! - the post-increment form of a 32-bit `c[]` source 2 in compute programs (listed without its `++`);
 //! - the access size of a 32-bit `c[]` source 3 beside `p[]` (listed as 16-bit);

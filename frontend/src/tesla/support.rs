@@ -15,7 +15,7 @@ its name (coverage sampling) are known, the bits of the textures that it reads a
 - Geometry: a pointer into p[] is 4 times the number of its vertex, and words of a vertex are 0x20 bytes apart, as `$sr3` says.
 - Fragments: discarded lanes go on as helpers. Lanes that have ended keep their registers: derivatives and levels of detail
   count them. Pixels have one sample, so `cent` changes nothing.
-- `texprep cube` gives the place on a face from 0 to 1, and 6 times the layer plus the face.
+- `texprep cube` gives the point on a face from 0 to 1, and 6 times the layer plus the face.
 ";
 
 /// A markdown table of every row: `docs/support-tesla.md`.

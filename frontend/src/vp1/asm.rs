@@ -30,13 +30,13 @@ enum Item {
     Address(u32),
 }
 
-struct Placed {
+struct Statement {
     line: usize,
     column: usize,
     item: Item,
 }
 
-impl Placed {
+impl Statement {
     fn error(&self, reason: impl Into<String>) -> SourceError {
         SourceError { line: self.line, column: self.column, reason: reason.into() }
     }
@@ -97,12 +97,12 @@ fn words(line: &str) -> Vec<(usize, &str)> {
 struct Line<'a> {
     line: usize,
     chip: Chip,
-    items: &'a mut Vec<Placed>,
+    items: &'a mut Vec<Statement>,
 }
 
 impl Line<'_> {
     fn put(&mut self, column: usize, item: Item) {
-        self.items.push(Placed { line: self.line, column, item });
+        self.items.push(Statement { line: self.line, column, item });
     }
 
     fn parse(&mut self, line: &str) -> Result<(), (usize, String)> {
@@ -209,15 +209,16 @@ impl Line<'_> {
 }
 
 /// Bytes of a thing at byte address `at`, with the padding before it.
-fn room(items: &[Placed], index: usize, at: u64) -> u64 {
+fn room(items: &[Statement], index: usize, at: u64) -> u64 {
     match &items[index].item {
         Item::Label(_) | Item::Close | Item::Address(_) => 0,
         Item::Inst(_) => 4,
         Item::Raw(bytes) => bytes.len() as u64,
         Item::Align => at.next_multiple_of(16) - at,
         Item::Open => {
-            let inside = items[index + 1..].iter().take_while(|placed| !matches!(placed.item, Item::Close));
-            let words = inside.filter(|placed| matches!(placed.item, Item::Inst(_))).count() as u64;
+            let inside =
+                items[index + 1..].iter().take_while(|statement| !matches!(statement.item, Item::Close));
+            let words = inside.filter(|statement| matches!(statement.item, Item::Inst(_))).count() as u64;
             let left = 4 - at / 4 % 4;
             if words > left { 4 * left } else { 0 }
         }
@@ -225,12 +226,12 @@ fn room(items: &[Placed], index: usize, at: u64) -> u64 {
 }
 
 /// Word addresses of the labels.
-fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
+fn layout(items: &[Statement]) -> Result<BTreeMap<String, u32>, SourceError> {
     let mut labels = BTreeMap::new();
     let mut base = None;
     let mut at = 0u64;
-    for (index, placed) in items.iter().enumerate() {
-        match &placed.item {
+    for (index, statement) in items.iter().enumerate() {
+        match &statement.item {
             Item::Label(name) => {
                 // A label in front of a bundle names the bundle, not the padding before it.
                 let behind = items[index + 1..].iter().position(|p| !matches!(p.item, Item::Label(_)));
@@ -238,10 +239,10 @@ fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
                 let opens = opens.filter(|&open| matches!(items[open].item, Item::Open));
                 let target = at + opens.map_or(0, |open| room(items, open, at));
                 if !target.is_multiple_of(4) {
-                    return Err(placed.error(format!("label `{name}` is not at a word")));
+                    return Err(statement.error(format!("label `{name}` is not at a word")));
                 }
                 if labels.insert(name.clone(), (target / 4) as u32).is_some() {
-                    return Err(placed.error(format!("label `{name}` is there twice")));
+                    return Err(statement.error(format!("label `{name}` is there twice")));
                 }
             }
             Item::Address(address) => {
@@ -250,52 +251,52 @@ fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
                     at = address;
                 }
                 if address != at {
-                    return Err(placed.error(format!("the code is at word {:#x} here", at / 4)));
+                    return Err(statement.error(format!("the code is at word {:#x} here", at / 4)));
                 }
             }
             Item::Inst(_) if !at.is_multiple_of(4) => {
-                return Err(placed.error("an instruction is not at a word"));
+                return Err(statement.error("an instruction is not at a word"));
             }
             _ => {}
         }
         base.get_or_insert(at);
         at += room(items, index, at);
         if at > 1 << 30 {
-            return Err(placed.error("the code is too long"));
+            return Err(statement.error("the code is too long"));
         }
     }
     Ok(labels)
 }
 
 /// Base and code.
-fn emit(items: &[Placed], labels: &BTreeMap<String, u32>) -> Result<(u32, Vec<u8>), SourceError> {
-    let base = match items.first().map(|placed| &placed.item) {
+fn emit(items: &[Statement], labels: &BTreeMap<String, u32>) -> Result<(u32, Vec<u8>), SourceError> {
+    let base = match items.first().map(|statement| &statement.item) {
         Some(Item::Address(address)) => *address,
         _ => 0,
     };
     let mut code = Vec::new();
-    let mut open: Option<(usize, &Placed)> = None;
-    for (index, placed) in items.iter().enumerate() {
+    let mut open: Option<(usize, &Statement)> = None;
+    for (index, statement) in items.iter().enumerate() {
         let at = u64::from(base) * 4 + code.len() as u64;
-        match &placed.item {
+        match &statement.item {
             Item::Label(_) | Item::Address(_) => {}
             Item::Raw(bytes) => code.extend_from_slice(bytes),
             Item::Inst(inst) => {
                 let word = inst.word::<Vp1>(0, (at / 4) as u32, labels);
                 let word =
-                    word.map_err(|(column, reason)| SourceError { line: placed.line, column, reason })?;
+                    word.map_err(|(column, reason)| SourceError { line: statement.line, column, reason })?;
                 code.extend_from_slice(&(word as u32).to_le_bytes());
             }
             Item::Align | Item::Open => {
                 for _ in 0..room(items, index, at) / 4 {
                     code.extend_from_slice(&Unit::Branch.no_op().to_le_bytes());
                 }
-                if matches!(placed.item, Item::Open) && open.replace((code.len(), placed)).is_some() {
-                    return Err(placed.error("a bundle within a bundle"));
+                if matches!(statement.item, Item::Open) && open.replace((code.len(), statement)).is_some() {
+                    return Err(statement.error("a bundle within a bundle"));
                 }
             }
             Item::Close => {
-                let (start, _) = open.take().ok_or_else(|| placed.error("no bundle ends here"))?;
+                let (start, _) = open.take().ok_or_else(|| statement.error("no bundle ends here"))?;
                 let words = (code.len() - start) as u32 / 4;
                 let word = |pc: u32| {
                     let bytes = code.get(4 * pc.wrapping_sub(base) as usize..)?.first_chunk()?;
@@ -304,13 +305,13 @@ fn emit(items: &[Placed], labels: &BTreeMap<String, u32>) -> Result<(u32, Vec<u8
                 if bundle_len(base + start as u32 / 4, word) != words {
                     let order = "a bundle has at most one instruction of each unit, in the order address, \
                                  scalar, vector, branch";
-                    return Err(placed.error(order));
+                    return Err(statement.error(order));
                 }
             }
         }
     }
     match open {
-        Some((_, placed)) => Err(placed.error("a bundle without an end")),
+        Some((_, statement)) => Err(statement.error("a bundle without an end")),
         None => Ok((base, code)),
     }
 }

@@ -16,7 +16,7 @@ impl fmt::Display for Inst {
 
 /// The listing of `code`, whose first word has the word address `base`.
 ///
-/// One line a word: word address, word, its place in its bundle, the instruction. A bundle of several words goes from
+/// One line a word: word address, word, its number in its bundle, the instruction. A bundle of several words goes from
 /// `{` to `}`, one of a single word is marked `-`. That is how control that comes from above sees it; a jump into the
 /// middle of a bundle finds the rest of it.
 pub fn listing(code: &[u8], base: u32, chip: Chip) -> String {
@@ -24,15 +24,15 @@ pub fn listing(code: &[u8], base: u32, chip: Chip) -> String {
     let words: Vec<u32> = words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
     let mut out = String::new();
     for (first, len) in bundles(&words, base) {
-        for place in 0..len {
-            let mark = match (place, len - place) {
+        for number in 0..len {
+            let mark = match (number, len - number) {
                 (0, 1) => '-',
                 (0, _) => '{',
                 (_, 1) => '}',
                 _ => '|',
             };
-            let pc = base.wrapping_add((first + place) as u32);
-            let inst = decode(words[first + place], pc, chip);
+            let pc = base.wrapping_add((first + number) as u32);
+            let inst = decode(words[first + number], pc, chip);
             let _ = writeln!(out, "{pc:08x}: {:08x} {mark} {inst}", inst.word);
         }
     }

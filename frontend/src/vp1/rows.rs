@@ -4,8 +4,9 @@
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
 //! ([`super::slots`]), `[G80]` marks rows that NV41 to NV44 do not have. If two rows fit a word, the first one counts.
 //!
-//! Rows that differ from the facts' table: instructions that clear a `$c` show which one (`<mcdst>`); `call loop` targets count
-//! as calls; opcodes without a name are `unkXX` with the operands that matter (facts sections 4 to 7).
+//! Rows that differ from the table there: instructions that clear a `$c` show which one (`<mcdst>`); `call loop` targets count
+//! as calls; opcodes without a name are `unkXX` with the operands that matter (docs/hardware/vp1.md sections
+//! 4 to 7).
 
 use super::Op;
 use crate::envydis;

@@ -26,7 +26,7 @@ const CARD_BYTES: u64 = 1 << 20;
 const CODE: u64 = MEMORY + 0x4_0000;
 const DATA: u64 = MEMORY + 0x8_0000;
 /// What an ioctl may take. Some wait a second for what runs, or five for what is to be submitted.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Numbers of ioctls that are answered, the bytes of their structures, and where they have a time to wait until.
 const IOCTLS: [(u32, usize, Option<usize>); 28] = [
@@ -204,7 +204,7 @@ pub fn ioctls(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
         let started = Instant::now();
         let answer = driver.file.ioctl(request, address, &driver.program);
         context.coverage.count("ioctls", if answer.is_ok() { "answered" } else { "refused" });
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIME_LIMIT {
             let text = format!("ioctl {number_of:#x} took {:?}: {structure:02x?}", started.elapsed());
             return Err(Box::new(Finding::new("slow", text)));
         }

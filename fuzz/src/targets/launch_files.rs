@@ -14,10 +14,10 @@ use super::{Context, mutate};
 use crate::Finding;
 use crate::guest::{Rules, within};
 use crate::oracle::Setting;
-use crate::patience::Patience;
+use crate::time_limit::TimeLimit;
 
 /// A launch that runs longer than this is cancelled.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// Files that ask for more memory are right, and take the machine's.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -76,8 +76,8 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());
     let started = std::time::Instant::now();
-    let whole = Patience::new(std::process::id(), PATIENCE + Duration::from_secs(20));
-    let report = within(PATIENCE, cancel, || session.run());
+    let whole = TimeLimit::new(std::process::id(), TIME_LIMIT + Duration::from_secs(20));
+    let report = within(TIME_LIMIT, cancel, || session.run());
     if whole.is_over() {
         return Err(finding("cancel", format!("took {:?} to stop ({setting})", started.elapsed())));
     }

@@ -243,7 +243,7 @@ pub struct DominatorTree<N> {
     pub idom: Vec<Option<N>>,
     /// Nodes that each node dominates immediately, in the order that the tree was made with.
     pub children: Vec<Vec<N>>,
-    /// Places in a walk over the tree: a dominates b if a's interval holds b's.
+    /// Numbers in a walk over the tree: a dominates b if a's interval holds b's.
     enter: Vec<u32>,
     leave: Vec<u32>,
 }

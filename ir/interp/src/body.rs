@@ -1,6 +1,6 @@
 //! Executes the body of a block: every instruction before the terminator, for all active lanes.
 
-use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
+use super::code::{Access, BlockCode, Kind, Op, SlotLayout};
 use super::effects::{
     Env, MAX_LANES, across, addresses, call_pure, fault_of_device, guard, line, load, memory_fault,
     read_modify_write, store,
@@ -155,8 +155,8 @@ impl Code {
                 false => counted.pcs.iter().filter(|pc| !left.contains(pc)).count(),
             } as u64;
             if count > 0 {
-                let place = counted.lanes as usize;
-                let lanes = pack(&scratch.values[place..place + self.lanes]) & warp.active;
+                let at = counted.lanes as usize;
+                let lanes = pack(&scratch.values[at..at + self.lanes]) & warp.active;
                 warp.lane_insts = warp.lane_insts.wrapping_add(count * u64::from(lanes.count_ones()));
                 warp.lane_slots = warp.lane_slots.wrapping_add(count * self.lanes as u64);
             }
@@ -258,17 +258,17 @@ impl Code {
                     let [a, b, c] = [op.args[0], op.args[1], op.args[2]].map(|at| line(before, at, n));
                     kernel(&mut from_dst[..n], a, b, c, imm);
                 }
-                Kind::Get(place) => get_slot(env.frame, place, &mut from_dst[..n]),
+                Kind::Get(layout) => get_slot(env.frame, layout, &mut from_dst[..n]),
                 Kind::Share(guarded) => {
                     let lanes = guard(env, before, guarded, op.args[1]);
                     let lowest = if lanes == 0 { 0 } else { lanes.trailing_zeros() as usize };
                     let shared = line(before, op.args[0], n)[lowest];
                     from_dst[..n].fill(shared);
                 }
-                Kind::Set(place, masked) => {
+                Kind::Set(layout, masked) => {
                     let values = &scratch.values;
                     let lanes = guard(env, values, masked, op.args[1]);
-                    set_slot(env.frame, place, line(values, op.args[0], n), lanes);
+                    set_slot(env.frame, layout, line(values, op.args[0], n), lanes);
                 }
                 Kind::Load(access, guarded) => {
                     let lanes = guard(env, before, guarded, op.args[1]);
@@ -292,10 +292,10 @@ impl Code {
                     let lanes = guard(env, values, guarded, op.args[2]);
                     let denied = lanes & pack(line(values, op.args[1], n));
                     if denied != 0 {
-                        let mut places = [0; MAX_LANES];
-                        let odd = addresses(access, line(values, op.args[0], n), lanes, &mut places);
+                        let mut lane_addresses = [0; MAX_LANES];
+                        let odd = addresses(access, line(values, op.args[0], n), lanes, &mut lane_addresses);
                         let lane = denied.trailing_zeros().min(odd.unwrap_or(u32::MAX));
-                        return Err((at, memory_fault(op, access, lane, &places, store)));
+                        return Err((at, memory_fault(op, access, lane, &lane_addresses, store)));
                     }
                 }
                 Kind::Translated(offset) => {
@@ -368,13 +368,13 @@ fn copy_lanes(to: &mut [u64], from: &[u64], lanes: u64) {
     }
 }
 
-fn get_slot(frame: &Frame, place: SlotPlace, out: &mut [u64]) {
-    if place.uniform {
-        out.fill(frame.read(place.word * 4, place.scalar, 0));
+fn get_slot(frame: &Frame, layout: SlotLayout, out: &mut [u64]) {
+    if layout.uniform {
+        out.fill(frame.read(layout.word * 4, layout.scalar, 0));
         return;
     }
-    let words = &frame.words()[place.word as usize..];
-    match place.scalar {
+    let words = &frame.words()[layout.word as usize..];
+    match layout.scalar {
         Scalar::I1 => out.iter_mut().zip(words).for_each(|(out, &w)| *out = u64::from(w & 1)),
         Scalar::I32 | Scalar::F32 => out.iter_mut().zip(words).for_each(|(out, &w)| *out = u64::from(w)),
         Scalar::I64 | Scalar::F64 => {
@@ -384,17 +384,17 @@ fn get_slot(frame: &Frame, place: SlotPlace, out: &mut [u64]) {
     }
 }
 
-fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
-    if place.uniform {
+fn set_slot(frame: &mut Frame, layout: SlotLayout, values: &[u64], lanes: u64) {
+    if layout.uniform {
         // A uniform slot is written for any mask.
-        frame.write(place.word * 4, place.scalar, 0, values[0]);
+        frame.write(layout.word * 4, layout.scalar, 0, values[0]);
         return;
     }
     let n = values.len();
-    let words = &mut frame.words_mut()[place.word as usize..];
+    let words = &mut frame.words_mut()[layout.word as usize..];
     let all = lanes == lane_mask(n as u32);
-    let to_word = |v: u64| if place.scalar == Scalar::I1 { (v as u32).wrapping_neg() } else { v as u32 };
-    match place.scalar {
+    let to_word = |v: u64| if layout.scalar == Scalar::I1 { (v as u32).wrapping_neg() } else { v as u32 };
+    match layout.scalar {
         Scalar::I64 | Scalar::F64 => {
             let (pairs, _) = words.as_chunks_mut::<2>();
             for (lane, (pair, &v)) in pairs.iter_mut().zip(values).enumerate() {

@@ -46,7 +46,7 @@ pub enum InvalidCode {
 
 /// Where a slot lies in the frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SlotPlace {
+pub(super) struct SlotLayout {
     pub word: u32,
     pub scalar: Scalar,
     pub uniform: bool,
@@ -61,9 +61,9 @@ pub(super) enum Kind {
     Pure(&'static PureFn, u8),
     /// An entry of a table.
     Lookup(&'static WordTable),
-    Get(SlotPlace),
+    Get(SlotLayout),
     /// Operand a, mask b if there is one.
-    Set(SlotPlace, bool),
+    Set(SlotLayout, bool),
     /// Reads row n of the warp's values.
     CrossGet(u32),
     /// Writes it.
@@ -167,7 +167,7 @@ pub struct Code {
     pub(super) constants: Vec<u64>,
     pub(super) scratch_lines: usize,
     pub(super) entry: Block,
-    pub(super) slots: Vec<(SlotPlace, SlotInit)>,
+    pub(super) slots: Vec<(SlotLayout, SlotInit)>,
     pub(super) frame_bytes: usize,
     /// Alignment of frames.
     pub(super) line_bytes: usize,
@@ -244,11 +244,11 @@ impl Code {
     }
 
     /// Where a slot lies.
-    pub(super) fn slot_place(&self, slot: Slot) -> Option<SlotPlace> {
-        self.slots.get(slot.index()).map(|(place, _)| *place)
+    pub(super) fn slot_layout(&self, slot: Slot) -> Option<SlotLayout> {
+        self.slots.get(slot.index()).map(|(layout, _)| *layout)
     }
 
-    pub(super) fn initial_slots(&self) -> impl Iterator<Item = (SlotPlace, SlotInit)> + '_ {
+    pub(super) fn initial_slots(&self) -> impl Iterator<Item = (SlotLayout, SlotInit)> + '_ {
         self.slots.iter().copied()
     }
 

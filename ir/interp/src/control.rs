@@ -136,9 +136,9 @@ impl Code {
     /// An i32 slot's value in the lowest active lane.
     fn slot_word(&self, warp: &Warp, slot: Slot) -> u32 {
         let lane = warp.first_lane();
-        self.slot_place(slot).map_or(0, |place| {
-            let lane = if place.uniform { 0 } else { lane };
-            warp.frame.read(4 * place.word, Scalar::I32, lane) as u32
+        self.slot_layout(slot).map_or(0, |layout| {
+            let lane = if layout.uniform { 0 } else { lane };
+            warp.frame.read(4 * layout.word, Scalar::I32, lane) as u32
         })
     }
 

@@ -57,7 +57,7 @@ pub enum FaultKind {
     Texture(Option<u32>, &'static str),
 }
 
-/// A guest fault with its place.
+/// A guest fault, and where it was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Fault {
     /// What.

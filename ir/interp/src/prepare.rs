@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::code::{Access, BlockCode, Code, EdgeCopies, InvalidCode, Kind, LanesCounted, Op, SlotPlace};
+use super::code::{Access, BlockCode, Code, EdgeCopies, InvalidCode, Kind, LanesCounted, Op, SlotLayout};
 use super::stats::Stats;
 use warpjit_ir_core::entities::{Block, Inst, Slot, Value};
 use warpjit_ir_core::eval;
@@ -16,8 +16,8 @@ impl Code {
     pub fn new(func: &Function) -> Result<Code, InvalidCode> {
         let (offsets, frame_bytes) = func.frame_layout();
         let slots = func.slots.iter().zip(&offsets).map(|(slot, &offset)| {
-            let place = SlotPlace { word: offset / 4, scalar: slot.ty.scalar, uniform: slot.ty.uniform };
-            (place, slot.init)
+            let layout = SlotLayout { word: offset / 4, scalar: slot.ty.scalar, uniform: slot.ty.uniform };
+            (layout, slot.init)
         });
         let mut prepare = Prepare {
             func,
@@ -35,9 +35,9 @@ impl Code {
         }
         let mut blocks = Vec::with_capacity(func.blocks.len());
         let mut scratch_lines = prepare.order.len();
-        let mut places = ValueOffsets { of: vec![(0, 0); func.values.len()] };
+        let mut offsets = ValueOffsets { of: vec![(0, 0); func.values.len()] };
         for block in func.block_ids() {
-            let (code, lines) = prepare.block(block, &mut places)?;
+            let (code, lines) = prepare.block(block, &mut offsets)?;
             scratch_lines = scratch_lines.max(lines);
             blocks.push(code);
         }
@@ -111,7 +111,7 @@ fn find_cross(func: &Function) -> Lines {
 struct Prepare<'a> {
     func: &'a Function,
     lanes: u32,
-    slots: Vec<(SlotPlace, SlotInit)>,
+    slots: Vec<(SlotLayout, SlotInit)>,
     /// The row of each constant, by its bits; `order` has the bits of each row. Row 0 is zero and stands for absent
     /// operands.
     constants: HashMap<u64, u32>,
@@ -138,9 +138,9 @@ impl ValueOffsets {
             .map(|found| found.1)
     }
 
-    fn insert(&mut self, block: Block, value: Value, place: u32) {
+    fn insert(&mut self, block: Block, value: Value, offset: u32) {
         if let Some(entry) = self.of.get_mut(value.index()) {
-            *entry = (block.index() as u32 + 1, place);
+            *entry = (block.index() as u32 + 1, offset);
         }
     }
 }
@@ -199,7 +199,7 @@ impl Tally {
 struct Draft {
     block: Block,
     ops: Vec<Op>,
-    places: ValueOffsets,
+    offsets: ValueOffsets,
     next_line: u32,
     step: u32,
     pc: u32,
@@ -220,26 +220,26 @@ impl Prepare<'_> {
     }
 
     /// The offset of `value` for a use in `draft`'s block.
-    fn place(&self, draft: &mut Draft, value: Value) -> Result<u32, InvalidCode> {
-        if let Some(place) = draft.places.get(draft.block, value) {
-            return Ok(place);
+    fn offset_of(&self, draft: &mut Draft, value: Value) -> Result<u32, InvalidCode> {
+        if let Some(offset) = draft.offsets.get(draft.block, value) {
+            return Ok(offset);
         }
-        let place = match self.func.as_const(value) {
+        let offset = match self.func.as_const(value) {
             Some(bits) => self.constants.get(&bits).map(|line| line * self.lanes),
             None => self.cross.get(value).map(|line| draft.emit(self.lanes, Kind::CrossGet(line), [0; 4])),
         };
-        let place = place.ok_or(InvalidCode::Undefined { value, block: draft.block })?;
-        draft.places.insert(draft.block, value, place);
-        Ok(place)
+        let offset = offset.ok_or(InvalidCode::Undefined { value, block: draft.block })?;
+        draft.offsets.insert(draft.block, value, offset);
+        Ok(offset)
     }
 
-    fn block(&self, block: Block, places: &mut ValueOffsets) -> Result<(BlockCode, usize), InvalidCode> {
+    fn block(&self, block: Block, offsets: &mut ValueOffsets) -> Result<(BlockCode, usize), InvalidCode> {
         let func = self.func;
         let data = func.block(block);
         let mut draft = Draft {
             block,
             ops: Vec::new(),
-            places: std::mem::take(places),
+            offsets: std::mem::take(offsets),
             next_line: self.order.len() as u32,
             step: 0,
             pc: data.pc,
@@ -292,7 +292,7 @@ impl Prepare<'_> {
             step_groups,
             lane_counts: draft.lane_counts,
         };
-        *places = draft.places;
+        *offsets = draft.offsets;
         Ok((code, draft.next_line as usize))
     }
 
@@ -303,22 +303,22 @@ impl Prepare<'_> {
     ) -> Result<([Option<u32>; 2], [EdgeCopies; 2]), InvalidCode> {
         let mut args = [None; 2];
         let mut edges = [Vec::new(), Vec::new()];
-        let place = |draft: &mut Draft, v: &Value| self.place(draft, *v);
+        let offset = |draft: &mut Draft, v: &Value| self.offset_of(draft, *v);
         match term {
             Terminator::Jump(to) => edges[0] = self.edge(draft, to)?,
             Terminator::Branch { cond: m, taken, next }
             | Terminator::BrAny { mask: m, taken, next }
             | Terminator::BrIf { cond: m, taken, next } => {
-                args[0] = Some(place(draft, m)?);
+                args[0] = Some(offset(draft, m)?);
                 edges = [self.edge(draft, taken)?, self.edge(draft, next)?];
             }
             Terminator::Leave { cond: Some(m), .. } | Terminator::Join { cond: Some(m), .. } => {
-                args[0] = Some(place(draft, m)?);
+                args[0] = Some(offset(draft, m)?);
             }
-            Terminator::BranchIndirect { address } => args[0] = Some(place(draft, address)?),
+            Terminator::BranchIndirect { address } => args[0] = Some(offset(draft, address)?),
             Terminator::Return { exited, cond, .. } => {
-                args[0] = cond.as_ref().map(|m| place(draft, m)).transpose()?;
-                args[1] = exited.as_ref().map(|m| place(draft, m)).transpose()?;
+                args[0] = cond.as_ref().map(|m| offset(draft, m)).transpose()?;
+                args[1] = exited.as_ref().map(|m| offset(draft, m)).transpose()?;
             }
             _ => {}
         }
@@ -338,7 +338,9 @@ impl Prepare<'_> {
         }
         let pairs = to.args.iter().zip(&target.params);
         pairs
-            .map(|(&arg, param)| Ok((self.place(draft, arg)?, self.cross.get(*param).ok_or(bad.clone())?)))
+            .map(|(&arg, param)| {
+                Ok((self.offset_of(draft, arg)?, self.cross.get(*param).ok_or(bad.clone())?))
+            })
             .collect()
     }
 
@@ -346,15 +348,15 @@ impl Prepare<'_> {
         let data = self.func.inst(inst);
         let bad = || InvalidCode::IllTyped { inst, op: data.op.name() };
         if data.op == Opcode::Const {
-            // `Prepare::place` finds it.
+            // `Prepare::offset_of` finds it.
             return if matches!(data.imm, Imm::Bits(_)) { Ok(()) } else { Err(bad()) };
         }
         if data.args.len() > 4 {
             return Err(bad());
         }
         let mut args = [0; 4];
-        for (place, &value) in args.iter_mut().zip(&data.args) {
-            *place = self.place(draft, value)?;
+        for (offset, &value) in args.iter_mut().zip(&data.args) {
+            *offset = self.offset_of(draft, value)?;
         }
         if let (Opcode::CountLanes, Imm::Bits(number)) = (data.op, data.imm) {
             let pcs = self.func.counted_lanes.get(number as usize).cloned().unwrap_or_default();
@@ -367,7 +369,7 @@ impl Prepare<'_> {
         }
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
         let result = data.result.map(|v| self.func.ty(v).scalar);
-        let place = match data.op {
+        let offset = match data.op {
             // The bits in the scratch array do not change, so no operation is needed.
             Opcode::Splat | Opcode::ChunkSpread | Opcode::Zext | Opcode::Bitcast if data.args.len() == 1 => {
                 args[0]
@@ -400,16 +402,16 @@ impl Prepare<'_> {
             }
         };
         if let Some(value) = data.result {
-            draft.places.insert(draft.block, value, place);
+            draft.offsets.insert(draft.block, value, offset);
             if let Some(line) = self.cross.get(value) {
-                draft.effect(Kind::CrossSet(line), [place, 0, 0, 0]);
+                draft.effect(Kind::CrossSet(line), [offset, 0, 0, 0]);
             }
         }
         Ok(())
     }
 
-    fn slot(&self, slot: Slot) -> Option<SlotPlace> {
-        self.slots.get(slot.index()).map(|(place, _)| *place)
+    fn slot(&self, slot: Slot) -> Option<SlotLayout> {
+        self.slots.get(slot.index()).map(|(layout, _)| *layout)
     }
 
     /// The kind of an instruction; `None` if it is ill-formed.

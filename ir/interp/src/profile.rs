@@ -169,8 +169,8 @@ impl Profile {
             let sum = self.masked.entry(pc).or_default();
             *sum = (sum.0 + more.0, sum.1 + more.1);
         }
-        for (&place, more) in &other.accesses {
-            self.accesses.entry(place).or_default().add(more);
+        for (&access, more) in &other.accesses {
+            self.accesses.entry(access).or_default().add(more);
         }
     }
 
@@ -185,14 +185,14 @@ impl Profile {
         active: u64,
         cond: Option<u64>,
     ) {
-        let line = |place: u32| &values[place as usize..place as usize + lanes];
+        let line = |offset: u32| &values[offset as usize..offset as usize + lanes];
         if let Some(counts) = self.blocks.get_mut(at.index()) {
             counts.executions += 1;
             counts.lanes += u64::from(active.count_ones());
             counts.taken += cond.map_or(0, |cond| u64::from((cond & active).count_ones()));
             let parted = match (&block.term, cond) {
-                (Terminator::BranchIndirect { .. }, _) => block.term_args[0].is_some_and(|place| {
-                    let targets = line(place);
+                (Terminator::BranchIndirect { .. }, _) => block.term_args[0].is_some_and(|offset| {
+                    let targets = line(offset);
                     let mut taken = lanes_of(active).map(|lane| targets[lane as usize]);
                     let first = taken.next();
                     taken.any(|target| Some(target) != first)
@@ -215,7 +215,7 @@ impl Profile {
             let mem = access.mem;
             let kind =
                 AccessKind { space: super::Stats::space_index(mem.space) as u8, direction, bytes: mem.bytes };
-            let concerned = guard.map_or(active, |place| active & pack(line(place)));
+            let concerned = guard.map_or(active, |offset| active & pack(line(offset)));
             let mut all = [0; effects::MAX_LANES];
             // Whether they are aligned does not matter: where not, the block has not come to its end.
             effects::addresses(access, line(op.args[0]), concerned, &mut all);
@@ -243,7 +243,7 @@ fn lanes_of(set: u64) -> impl Iterator<Item = u64> {
     (0..64).filter(move |lane| set >> lane & 1 != 0)
 }
 
-/// The access that an operation is, with the place of its guard.
+/// The access that an operation is, with the offset of its guard.
 fn access_of(op: &Op) -> Option<(Access, Direction, Option<u32>)> {
     let (access, direction, guarded, at) = match op.kind {
         Kind::Load(access, guarded) => (access, Direction::Load, guarded, 1),

@@ -96,7 +96,7 @@ impl Code {
 }
 
 impl EntryKind {
-    /// Every kind, in an order that does not change: a place in it stands for the kind in saved states.
+    /// Every kind, in an order that does not change: an index in it stands for the kind in saved states.
     pub const ALL: [EntryKind; 7] = {
         use warpjit_ir_core::function::PushKind::{Break, Call, Continue, Join, Long};
         [

@@ -30,7 +30,7 @@ pub struct Entry {
     pub mask: u64,
 }
 
-/// A warp: frame, masks, divergence stack, place.
+/// A warp: frame, masks, divergence stack, current block.
 #[derive(Clone, Debug)]
 pub struct Warp {
     /// Slots.
@@ -118,7 +118,7 @@ impl Warp {
         (self.broke, self.continued, self.returned, self.long) = (0, 0, 0, 0);
         self.ended = self.active == 0;
         (self.steps, self.thread_steps, self.lane_insts, self.lane_slots) = (0, 0, 0, 0);
-        for (place, init) in code.initial_slots() {
+        for (layout, init) in code.initial_slots() {
             let mut value = |lane| match init {
                 SlotInit::Zero | SlotInit::WarpOffset(_) => 0,
                 SlotInit::Builtin(which) => builtin(which, lane).into(),
@@ -127,9 +127,9 @@ impl Warp {
             if matches!(init, SlotInit::Zero | SlotInit::WarpOffset(_)) {
                 continue;
             }
-            if place.uniform {
+            if layout.uniform {
                 let bits = value(self.active.trailing_zeros() % 64);
-                self.frame.write(place.word * 4, place.scalar, 0, bits);
+                self.frame.write(layout.word * 4, layout.scalar, 0, bits);
                 continue;
             }
             // Of all lanes: those that no thread has look like others to compiled code then.
@@ -137,7 +137,7 @@ impl Warp {
             while lanes != 0 {
                 let lane = lanes.trailing_zeros();
                 lanes &= lanes - 1;
-                self.frame.write(place.word * 4, place.scalar, lane, value(lane));
+                self.frame.write(layout.word * 4, layout.scalar, lane, value(lane));
             }
         }
     }

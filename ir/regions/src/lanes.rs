@@ -28,8 +28,8 @@ pub(super) enum ReadBy {
     All,
 }
 
-/// In which lanes a result matters: in none, in those of the lane mask during one stretch of the block, or in all. A
-/// *stretch* is the code between two changes of the mask.
+/// In which lanes a result matters: in none, in those of the lane mask during one epoch of the block, or in all. An
+/// *epoch* is the code between two changes of the mask.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Use {
     #[default]
@@ -48,10 +48,10 @@ impl Use {
     }
 }
 
-/// A mask that only has lanes of the guest's lane mask in a stretch; `all`: it has all of them.
+/// A mask that only has lanes of the guest's lane mask in an epoch; `all`: it has all of them.
 #[derive(Clone, Copy)]
 struct Lanes {
-    stretch: u32,
+    epoch: u32,
     all: bool,
 }
 
@@ -59,10 +59,10 @@ struct Lanes {
 pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<Event> {
     let Some(exec) = exec else { return plain(func, block) };
     let insts = &func.block(block).insts;
-    // Forward: find the stretch of each instruction, the masks, and the masked writes, which keep the other lanes'
+    // Forward: find the epoch of each instruction, the masks, and the masked writes, which keep the other lanes'
     // values.
-    let mut stretch = 0;
-    let mut stretches = Vec::with_capacity(insts.len());
+    let mut epoch = 0;
+    let mut epochs = Vec::with_capacity(insts.len());
     let mut masks: HashMap<Value, Lanes> = HashMap::new();
     let mut holds: HashMap<Slot, Vec<Value>> = HashMap::new();
     // For each masked write, by instruction: whether its mask is the whole lane mask.
@@ -71,13 +71,13 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
         func.def_inst(v).filter(|data| data.op == Opcode::Select).map(|data| (data.args[0], data.args[2]))
     };
     for (n, &inst) in insts.iter().enumerate() {
-        stretches.push(stretch);
+        epochs.push(epoch);
         let data = func.inst(inst);
         match (data.op, data.imm, &data.args[..], data.result) {
             (Opcode::SlotGet, Imm::Slot(s), _, Some(v)) => {
                 holds.entry(s).or_default().push(v);
                 if s == exec {
-                    masks.insert(v, Lanes { stretch, all: true });
+                    masks.insert(v, Lanes { epoch, all: true });
                 }
             }
             (Opcode::SlotSet, Imm::Slot(s), &[v], _) => {
@@ -88,7 +88,7 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
                 while !before.contains(&from)
                     && let Some((mask, old)) = select_of(from)
                     && let Some(&lanes) = masks.get(&mask)
-                    && lanes.stretch == stretch
+                    && lanes.epoch == epoch
                 {
                     (from, all) = (old, all || lanes.all);
                 }
@@ -96,7 +96,7 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
                     keeping.insert(n, all);
                 }
                 holds.insert(s, vec![v]);
-                stretch += u32::from(s == exec);
+                epoch += u32::from(s == exec);
             }
             (Opcode::Iand, _, &[a, b], Some(v)) => {
                 if let Some(&lanes) = masks.get(&a).or_else(|| masks.get(&b)) {
@@ -126,7 +126,7 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
                 let by = match own {
                     _ if s == exec || func.slots[s.index()].ty.uniform => Some(ReadBy::All),
                     Use::None => None,
-                    Use::Own(of) if of == stretches[n] => Some(ReadBy::Own),
+                    Use::Own(of) if of == epochs[n] => Some(ReadBy::Own),
                     _ => Some(ReadBy::All),
                 };
                 events.extend(by.map(|by| Event::Read(s, by)));
@@ -145,23 +145,23 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
                 }
             },
             (Opcode::Select, _, &[mask, taken, old]) if masks.contains_key(&mask) => {
-                let Lanes { stretch, all } = masks[&mask];
+                let Lanes { epoch, all } = masks[&mask];
                 note(mask, Use::All);
                 let kept = data.result.is_some_and(|v| stored.contains(&v));
                 if own != Use::None || kept {
-                    note(taken, Use::Own(stretch));
+                    note(taken, Use::Own(epoch));
                 }
                 if kept {
                     stored.insert(old);
                 }
-                if own != Use::None && !(all && own == Use::Own(stretch)) {
+                if own != Use::None && !(all && own == Use::Own(epoch)) {
                     note(old, own);
                 }
             }
             (Opcode::Iand, _, &[a, b]) if masks.contains_key(&a) || masks.contains_key(&b) => {
                 for (v, other) in [(a, b), (b, a)] {
                     match masks.get(&other) {
-                        Some(lanes) if !masks.contains_key(&v) => note(v, Use::Own(lanes.stretch)),
+                        Some(lanes) if !masks.contains_key(&v) => note(v, Use::Own(lanes.epoch)),
                         _ => note(v, Use::All),
                     }
                 }
@@ -171,7 +171,7 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
                 match masks.get(&guard) {
                     Some(lanes) => {
                         note(guard, Use::All);
-                        others.iter().for_each(|&v| note(v, Use::Own(lanes.stretch)));
+                        others.iter().for_each(|&v| note(v, Use::Own(lanes.epoch)));
                     }
                     None => args.iter().for_each(|&v| note(v, Use::All)),
                 }

@@ -52,7 +52,7 @@ impl<'a> Masks<'a> {
 
     /// Whether the masks are disjoint.
     pub fn are_disjoint(&self, a: Value, b: Value) -> bool {
-        self.search_apart(a, b, &mut Vec::new(), &mut { MOST_STEPS })
+        self.search_disjoint(a, b, &mut Vec::new(), &mut { MOST_STEPS })
     }
 
     /// Whether a value is computed before `block`, in a block that dominates it and is another one. So a back edge to
@@ -125,7 +125,7 @@ impl<'a> Masks<'a> {
         }
     }
 
-    fn search_apart(&self, a: Value, b: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
+    fn search_disjoint(&self, a: Value, b: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
         if seen.contains(&(a, b)) || self.lacks(a, b) || self.lacks(b, a) {
             return true;
         }
@@ -133,7 +133,7 @@ impl<'a> Masks<'a> {
             return false;
         }
         *steps -= 1;
-        self.is_apart_by(a, b, seen, steps) || self.is_apart_by(b, a, seen, steps)
+        self.is_disjoint_by(a, b, seen, steps) || self.is_disjoint_by(b, a, seen, steps)
     }
 
     /// Whether `mask` obviously excludes `other`: it is the complement, a conjunction with the complement, or empty.
@@ -152,7 +152,7 @@ impl<'a> Masks<'a> {
     }
 
     /// Whether the definition of `mask` shows that it is disjoint from `other`.
-    fn is_apart_by(
+    fn is_disjoint_by(
         &self,
         mask: Value,
         other: Value,
@@ -163,7 +163,7 @@ impl<'a> Masks<'a> {
             ValueDef::Param(block, n) => {
                 seen.push((mask, other));
                 let all = self.holds_on_edges((block, n), other, |arg, other| {
-                    self.search_apart(arg, other, seen, steps)
+                    self.search_disjoint(arg, other, seen, steps)
                 });
                 seen.pop();
                 all
@@ -172,9 +172,9 @@ impl<'a> Masks<'a> {
                 let data = self.func.inst(inst);
                 match data.op {
                     Opcode::Inot => self.search(other, data.args[0], &mut Vec::new(), steps),
-                    Opcode::Iand => data.args.iter().any(|&a| self.search_apart(a, other, seen, steps)),
-                    Opcode::Ior => data.args.iter().all(|&a| self.search_apart(a, other, seen, steps)),
-                    Opcode::Splat => self.search_apart(data.args[0], other, seen, steps),
+                    Opcode::Iand => data.args.iter().any(|&a| self.search_disjoint(a, other, seen, steps)),
+                    Opcode::Ior => data.args.iter().all(|&a| self.search_disjoint(a, other, seen, steps)),
+                    Opcode::Splat => self.search_disjoint(data.args[0], other, seen, steps),
                     _ => false,
                 }
             }

@@ -141,7 +141,7 @@ impl Wave {
                 let lanes = if self.rng.chance(25) { self.b().iand(exec, cond) } else { exec };
                 let mut new = self.b().select(lanes, value, old);
                 if self.rng.chance(30) {
-                    // A second write in the same stretch, of some of the lanes or of all.
+                    // A second write in the same epoch, of some of the lanes or of all.
                     let (value, cond) = (self.value(), self.cond());
                     let mut b = self.b();
                     let lanes = b.iand(exec, cond);

@@ -6,36 +6,36 @@ use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::{Function, LeaveKind, PushKind, Terminator};
 use warpjit_ir_core::graph;
 
-/// Limits on the places visited and on the entries of the stack. With more, the bound is unknown.
-const MOST_PLACES: usize = 1 << 14;
+/// Limits on the states visited and on the entries of the stack. With more, the bound is unknown.
+const MOST_STATES: usize = 1 << 14;
 const MOST_DEPTH: usize = 32;
 
-/// A block and the entries on the stack, innermost last.
-type Place = (Block, Vec<(PushKind, Block)>);
+/// Where a lane is: a block and the entries on the stack, innermost last.
+type State = (Block, Vec<(PushKind, Block)>);
 
 /// The most instructions that a warp of a kernel in SPMD form can execute; `None` if it has loops, or if the bound is
 /// unknown.
 ///
-/// Without loops a lane visits each place at most once. In the worst case the lanes do so one by one, and the warp
-/// executes each place once for each lane. In addition, lanes that wait at a join execute the joining instruction again
+/// Without loops a lane visits each state at most once. In the worst case the lanes do so one by one, and the warp
+/// executes each state once for each lane. In addition, lanes that wait at a join execute the joining instruction again
 /// when others leave across it (docs/hardware/divergence.md, unwind).
 pub fn most(func: &Function) -> Option<u64> {
-    let mut index: HashMap<Place, usize> = HashMap::new();
-    let mut places: Vec<Place> = vec![(func.entry, Vec::new())];
-    index.insert(places[0].clone(), 0);
+    let mut index: HashMap<State, usize> = HashMap::new();
+    let mut states: Vec<State> = vec![(func.entry, Vec::new())];
+    index.insert(states[0].clone(), 0);
     let mut succs: Vec<Vec<usize>> = Vec::new();
     let mut steps = 0u64;
-    while succs.len() < places.len() {
-        let place = &places[succs.len()];
-        steps += u64::from(func.block(place.0).guest_insts);
+    while succs.len() < states.len() {
+        let state = &states[succs.len()];
+        steps += u64::from(func.block(state.0).guest_insts);
         let mut list = Vec::new();
-        for next in places_behind(func, place)? {
-            if next.1.len() > MOST_DEPTH || places.len() == MOST_PLACES {
+        for next in successors(func, state)? {
+            if next.1.len() > MOST_DEPTH || states.len() == MOST_STATES {
                 return None;
             }
             list.push(*index.entry(next).or_insert_with_key(|next| {
-                places.push(next.clone());
-                places.len() - 1
+                states.push(next.clone());
+                states.len() - 1
             }));
         }
         succs.push(list);
@@ -45,8 +45,8 @@ pub fn most(func: &Function) -> Option<u64> {
     (!loops).then_some(2 * steps * u64::from(func.lanes))
 }
 
-/// The places that a lane may reach next.
-fn places_behind(func: &Function, (block, stack): &Place) -> Option<Vec<Place>> {
+/// The states that a lane may reach next.
+fn successors(func: &Function, (block, stack): &State) -> Option<Vec<State>> {
     let with = |kind, target| stack.iter().copied().chain([(kind, target)]).collect();
     Some(match func.term(*block) {
         Terminator::Push { kind, target, next } => vec![(*next, with(*kind, *target))],

@@ -34,7 +34,7 @@ const MOST_BYTES: u64 = 1 << 30;
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// How long a change waits for one of another process, which may have been stopped. Without the lock, one of two may lose what the other
 /// has stored.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -158,7 +158,7 @@ impl Folder {
         let start = Instant::now();
         // Any other error: the file system has no locks.
         while flock(&self.0, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
-            && start.elapsed() < PATIENCE
+            && start.elapsed() < TIME_LIMIT
         {
             std::thread::sleep(Duration::from_millis(1));
         }

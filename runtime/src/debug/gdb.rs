@@ -61,7 +61,7 @@ impl Registration {
     pub fn new(region: &FunctionCode<'_>) -> Registration {
         let bytes = region.code.len() as u64;
         let mut symbols = vec![Symbol { name: region.name(), start: 0, bytes }];
-        for (start, end, pc) in region.pieces() {
+        for (start, end, pc) in region.pc_ranges() {
             let name = format!("{}:{pc:#x}", region.kernel);
             symbols.push(Symbol { name, start: start.into(), bytes: u64::from(end - start) });
         }

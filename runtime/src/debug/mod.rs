@@ -41,10 +41,10 @@ impl FunctionCode<'_> {
     }
 
     /// Ranges of the code: start, end, guest address.
-    fn pieces(&self) -> impl Iterator<Item = (u32, u32, u32)> {
-        let ends = self.pcs.iter().skip(1).map(|piece| piece.0).chain([self.code.len() as u32]);
-        let pieces = self.pcs.iter().zip(ends).map(|(&(start, pc), end)| (start, end, pc));
-        pieces.filter(|&(start, end, pc)| start < end && pc != NO_PC)
+    fn pc_ranges(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        let ends = self.pcs.iter().skip(1).map(|range| range.0).chain([self.code.len() as u32]);
+        let ranges = self.pcs.iter().zip(ends).map(|(&(start, pc), end)| (start, end, pc));
+        ranges.filter(|&(start, end, pc)| start < end && pc != NO_PC)
     }
 }
 

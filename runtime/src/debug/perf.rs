@@ -131,7 +131,7 @@ fn records(region: &FunctionCode<'_>, index: u64, pid: u32, thread: u32, time: u
     let mut out = Vec::new();
     let mut lines: Vec<u8> = Vec::new();
     let mut count = 0u64;
-    for (offset, _, pc) in region.pieces() {
+    for (offset, _, pc) in region.pc_ranges() {
         lines.extend((start + u64::from(offset)).to_ne_bytes());
         lines.extend(pc.to_ne_bytes());
         lines.extend(0u32.to_ne_bytes());

@@ -177,7 +177,7 @@ error_kinds! {
             address: u64,
         },
         /// The host keeps the range in two places.
-        #[error("{bytes:#x} bytes at {address:#x} lie in two pieces of host memory")]
+        #[error("{bytes:#x} bytes at {address:#x} lie in two reserved ranges of host memory")]
         TwoPieces {
             /// The first byte.
             address: u64,

@@ -113,7 +113,7 @@ impl RowRunner {
             return (Some(self), end);
         };
         let at = (first..first + left, linear_more);
-        let run = stepper.run_row(&self.code, &mut self.warps, at, &mut view, &self.shared, launch.patience);
+        let run = stepper.run_row(&self.code, &mut self.warps, at, &mut view, &self.shared, launch.stop_poll);
         let done = match run.flow {
             RowFlow::Done => left,
             _ => run.block.saturating_sub(first).min(left),
@@ -136,7 +136,7 @@ impl RowRunner {
         block.become_later(plan, launch.tiers, blocks.start + u64::from(done), &self.code);
         let turn = match block.take_over(launch, stepper, (at, run.insts), parted) {
             Some(turn) => turn,
-            None => block.turn(plan, launch.tiers, launch.memory, stepper, launch.patience),
+            None => block.turn(plan, launch.tiers, launch.memory, stepper, launch.stop_poll),
         };
         (None, end(NextBlock::Alone(block, turn)))
     }

@@ -1,7 +1,8 @@
 //! Who is next: the queues of an engine that have something to run, with their priorities and the time that they have had.
 //!
 //! Among queues of one priority, the one that has had least time is next. A higher priority goes before a lower one, but a queue that
-//! waits rises by one level for each [`PATIENCE`] until it has been served, so none starves. A queue is served for a [`QUANTUM`] at a time.
+//! waits rises by one level for each [`AGING_PERIOD`] until it has been served, so none starves. A queue is served for a [`QUANTUM`] at
+//! a time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How long a thread serves a queue before it looks who is next.
 pub const QUANTUM: Duration = Duration::from_millis(2);
 /// How long a queue waits before it goes as if it had the next higher priority.
-const PATIENCE: Duration = Duration::from_millis(20);
+const AGING_PERIOD: Duration = Duration::from_millis(20);
 
 /// How urgent the work of a queue is ([`crate::QueueOptions::priority`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -174,7 +175,7 @@ impl Lanes {
     pub fn pick(&mut self) -> Option<Arc<dyn Served>> {
         let now = Instant::now();
         let level = |lane: &Lane| {
-            let waited = now.saturating_duration_since(lane.since).as_nanos() / PATIENCE.as_nanos();
+            let waited = now.saturating_duration_since(lane.since).as_nanos() / AGING_PERIOD.as_nanos();
             (lane.state.priority() as u128 + waited).min(Priority::High as u128 + 1)
         };
         let offered = self.list.iter().enumerate().filter(|(_, lane)| lane.offered);

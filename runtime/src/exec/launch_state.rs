@@ -23,12 +23,12 @@ impl LaunchState {
         unstarted.fold(self.blocks.len() as u64, u64::saturating_add)
     }
 
-    /// The number of places that the blocks need at least.
-    pub fn places(&self) -> u32 {
+    /// The number of parts of segments that the blocks need at least.
+    pub fn parts(&self) -> u32 {
         self.blocks
             .iter()
-            .filter_map(|block| block.place)
-            .map(|place| place.saturating_add(1))
+            .filter_map(|block| block.part)
+            .map(|part| part.saturating_add(1))
             .max()
             .unwrap_or(0)
     }

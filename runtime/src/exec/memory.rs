@@ -125,7 +125,7 @@ impl Local {
         address.saturating_add(bytes.into()) <= self.size as u64
     }
 
-    fn place(&mut self, lane: u32, address: u64) -> Option<&mut u8> {
+    fn byte(&mut self, lane: u32, address: u64) -> Option<&mut u8> {
         let address = usize::try_from(address).ok().filter(|&address| address < self.size)?;
         self.bytes.get_mut(address / 4 * 4 * self.lanes + lane as usize * 4 + address % 4)
     }
@@ -225,7 +225,7 @@ impl WarpMemory for View<'_> {
                     return Ok(0);
                 }
                 for (at, byte) in (address..).zip(value.iter_mut().take(usize::from(bytes))) {
-                    *byte = self.local.place(lane, at).map_or(0, |byte| *byte);
+                    *byte = self.local.byte(lane, at).map_or(0, |byte| *byte);
                 }
                 Ok(u64::from_le_bytes(value))
             }
@@ -252,7 +252,7 @@ impl WarpMemory for View<'_> {
                     return Ok(());
                 }
                 for (at, byte) in (address..).zip(value.to_le_bytes().into_iter().take(usize::from(bytes))) {
-                    if let Some(place) = self.local.place(lane, at) {
+                    if let Some(place) = self.local.byte(lane, at) {
                         *place = byte;
                     }
                 }

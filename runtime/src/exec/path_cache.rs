@@ -18,7 +18,7 @@ const MAX_NODES: usize = 512;
 struct Node {
     at: Block,
     /// The version of the region's code.
-    place: usize,
+    index: usize,
     before: KnownShapes,
     after: KnownShapes,
     /// The code's assumptions that are not known to hold.
@@ -35,8 +35,8 @@ pub struct PathCache {
 impl PathCache {
     /// The node for a version of the region at a block and the lane patterns known of its warps. `None` if there are
     /// too many nodes.
-    pub fn node(&mut self, at: Block, place: usize, code: &Compiled, known: &KnownShapes) -> Option<u32> {
-        let same = |node: &Node| node.at == at && node.place == place && node.before == *known;
+    pub fn node(&mut self, at: Block, index: usize, code: &Compiled, known: &KnownShapes) -> Option<u32> {
+        let same = |node: &Node| node.at == at && node.index == index && node.before == *known;
         if let Some(found) = self.nodes.iter().position(same) {
             return u32::try_from(found).ok();
         }
@@ -49,7 +49,7 @@ impl PathCache {
         let checks = code.needed(known);
         self.nodes.push(Node {
             at,
-            place,
+            index,
             before: known.clone(),
             after,
             checks,
@@ -76,7 +76,7 @@ impl PathCache {
         let to = self.nodes.get(from as usize)?.successors[successor]?;
         let node = self.nodes.get(to as usize)?;
         let fits = node.checks.is_empty() || warps.all(|warp| node.checks.iter().all(|c| c.holds(warp)));
-        fits.then_some((to, node.at, node.place))
+        fits.then_some((to, node.at, node.index))
     }
 
     /// The lane patterns known after a node's region.

@@ -30,8 +30,8 @@ const GROUPS: u8 = 2;
 const WIDE_GROUPS: u8 = 4;
 /// Stack that code may use.
 const STACK_BYTES: u32 = 1 << 14;
-/// [`Samplers::patience`] where not all is to be compiled.
-const PATIENCE: u32 = 16;
+/// [`Samplers::uses_before_compiling`] where not all is to be compiled.
+const USES_BEFORE_COMPILING: u32 = 16;
 /// The most functions that are kept for all threads.
 const MOST_KEPT: usize = 512;
 /// Sets of requests that a thread keeps; a power of two.
@@ -57,8 +57,8 @@ impl Sampler {
     /// Compiles the code of a state; `None` if that is impossible. `groups`: the groups of four lanes that it computes side by side, the
     /// fitting number if none is given; which generator makes the code follows from it as for launches.
     pub fn new(key: &StateKey, level: HostLevel, groups: Option<u8>) -> Option<Sampler> {
-        let target = Target::host(level.into()).ok()?;
-        let generator = Generator::of_host(level.into(), groups, false, false).on(&target);
+        let target = Target::host(level).ok()?;
+        let generator = Generator::of_host(level, groups, false, false).on(&target);
         let fitting = if generator.knows_vectors() { WIDE_GROUPS } else { GROUPS };
         let mut func = generate(key, target.has_fma())?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
@@ -321,7 +321,7 @@ pub struct Samplers {
     launch: u64,
     level: HostLevel,
     /// How often a thread sees a request before code is made for it, if there is none yet.
-    patience: u32,
+    uses_before_compiling: u32,
 }
 
 impl Default for Samplers {
@@ -330,7 +330,7 @@ impl Default for Samplers {
         Samplers {
             launch: NEXT.fetch_add(1, Ordering::Relaxed),
             level: HostLevel::Native,
-            patience: PATIENCE,
+            uses_before_compiling: USES_BEFORE_COMPILING,
         }
     }
 }
@@ -345,7 +345,7 @@ impl Samplers {
     /// Sets what the configuration says.
     pub fn configure(&mut self, config: &Config) {
         self.level = config.host;
-        self.patience = if config.tier == Tier::Jit { 1 } else { PATIENCE };
+        self.uses_before_compiling = if config.tier == Tier::Jit { 1 } else { USES_BEFORE_COMPILING };
     }
 
     /// Serves the lanes of a call ([`warpjit_ir::DeviceAccess::serve`]), whose local memory this is, of a warp of so many lanes.
@@ -364,7 +364,7 @@ impl Samplers {
             let OfThread { context, known, fixed } = of_thread;
             let state = OfThread::find(known, words, || {
                 let described = describe().and_then(|any| any.downcast::<Generated>().ok());
-                described.map_or(State::Never, |described| State::New(described, self.patience))
+                described.map_or(State::Never, |described| State::New(described, self.uses_before_compiling))
             });
             if let State::New(generated, left) = state {
                 *left = left.saturating_sub(1);

@@ -56,13 +56,13 @@ fn code_does_as_the_engine() {
     }
     assert!(made > rounds / 2, "{made} of {rounds}");
     // Where the host has no such vectors there is none.
-    let has = Target::host(HostLevel::Avx2.into()).unwrap().has_middle_vectors();
+    let has = Target::host(HostLevel::Avx2).unwrap().has_middle_vectors();
     assert!(!has || of_eight > rounds / 20, "{of_eight} of {rounds} in vectors of eight lanes");
 }
 
 /// Whether the generator of vectors of 256 bits takes the code of a key.
 fn has_eight_lanes(key: &StateKey) -> bool {
-    let target = Target::host(HostLevel::Avx2.into()).unwrap();
+    let target = Target::host(HostLevel::Avx2).unwrap();
     let mut func = generate(key, target.has_fma()).unwrap();
     pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
     let options = Options { eight_lanes: true, open_loads: true, ..Options::new(target) };

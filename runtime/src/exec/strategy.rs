@@ -245,13 +245,13 @@ pub struct Choice {
     left: AtomicU64,
     state: Mutex<State>,
     /// How long the kernel runs with vectors before the first measurement.
-    patience: Duration,
+    warm_up_time: Duration,
 }
 
 impl Choice {
-    /// A choice without measurements; the first one comes after `patience`, or, if an earlier process has found the best strategy, after
+    /// A choice without measurements; the first one comes after `warm_up_time`, or, if an earlier process has found the best strategy, after
     /// some blocks with this.
-    pub fn new(patience: Duration, known: Option<Strategy>) -> Choice {
+    pub fn new(warm_up_time: Duration, known: Option<Strategy>) -> Choice {
         let (now, left) = known.map_or((WARM_UP, 0), |found| (found as u8, KNOWN_PAUSE));
         let mut state = State::default();
         if let Some(found) = known {
@@ -259,7 +259,7 @@ impl Choice {
             (state.found, state.pause, state.measured) = (found, FIRST_PAUSE, Strategy::OTHERS as u32);
             state.sure = true;
         }
-        Choice { now: AtomicU8::new(now), left: AtomicU64::new(left), state: Mutex::new(state), patience }
+        Choice { now: AtomicU8::new(now), left: AtomicU64::new(left), state: Mutex::new(state), warm_up_time }
     }
 
     /// The strategy that was found to be the best, by the last two measurements or before this process.
@@ -337,7 +337,7 @@ impl Choice {
         }
         if now & WARM_UP != 0 {
             state.before += time;
-            if state.before >= self.patience {
+            if state.before >= self.warm_up_time {
                 self.now.store(MEASURE, Ordering::Relaxed);
             }
         } else if now & MEASURE != 0 {

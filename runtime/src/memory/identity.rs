@@ -176,7 +176,7 @@ impl Edit<'_> {
             return Err(MemoryError::PartlyHandedOut { address: at, end }.into());
         }
         // No buffer is there: what is not free is held, and its pages are the space's.
-        self.forget_held(at, end);
+        self.forget_ranges(at, end);
         self.take_own(at, end);
         Ok(Some(at))
     }
@@ -246,7 +246,7 @@ impl Edit<'_> {
         let Some(at) = address else { return map(None) };
         self.aligned("buffer", &[at])?;
         let end = self.end_of_new(at, bytes)?;
-        let held = self.held_within(at, end);
+        let held = self.ranges_within(at, end);
         if held.is_empty() {
             return map(address);
         }
@@ -278,7 +278,7 @@ impl Edit<'_> {
             }
         };
         // If that fails, the system may have unmapped what was there, and given it to somebody else since: the space forgets it.
-        self.forget_held(at, end);
+        self.forget_ranges(at, end);
         anywhere::relocate(pages, bytes, at).inspect_err(|_| {
             let _ = anywhere::unmap(pages, bytes);
         })?;
@@ -286,7 +286,7 @@ impl Edit<'_> {
     }
 
     /// The ranges of these addresses that the space holds, in order.
-    fn held_within(&self, at: u64, end: u64) -> Vec<(u64, u64)> {
+    fn ranges_within(&self, at: u64, end: u64) -> Vec<(u64, u64)> {
         let within = |&(start, bytes): &(u64, u64)| (start.max(at), (start + bytes).min(end));
         let mut held: Vec<_> = self.state.left.iter().map(within).filter(|(from, to)| from < to).collect();
         held.sort_unstable();
@@ -294,7 +294,7 @@ impl Edit<'_> {
     }
 
     /// No longer holds these addresses.
-    fn forget_held(&mut self, at: u64, end: u64) {
+    fn forget_ranges(&mut self, at: u64, end: u64) {
         self.state.left = std::mem::take(&mut self.state.left)
             .into_iter()
             .flat_map(|(start, bytes)| [(start, (start + bytes).min(at)), (start.max(end), start + bytes)])

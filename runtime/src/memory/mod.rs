@@ -318,7 +318,7 @@ impl Memory {
         let mut at = start;
         while at < end {
             let used = self.use_it();
-            let (is_device, stop) = self.stretch(at, end);
+            let (is_device, stop) = self.backing_at(at, end);
             let part = |stop: u64| &data[(at - start) as usize..(stop - start) as usize];
             // Devices are functions of the embedder: no lock is held.
             if is_device {
@@ -330,7 +330,7 @@ impl Memory {
             // What follows may have to change how memory is mapped. Nobody else changes it meanwhile.
             at = self.edit(|edit| {
                 // What is mapped may have changed in between.
-                let (is_device, stop) = self.stretch(at, stop);
+                let (is_device, stop) = self.backing_at(at, stop);
                 if is_device {
                     return Ok(at);
                 }
@@ -343,7 +343,7 @@ impl Memory {
     }
 
     /// Whether a device is at an address, and where that ends, `end` at the latest.
-    fn stretch(&self, address: u64, end: u64) -> (bool, u64) {
+    fn backing_at(&self, address: u64, end: u64) -> (bool, u64) {
         let mut at = address;
         while let Some(special) = self.0.space.special_from(at).filter(|special| special.start < end) {
             if special.is_device() {
@@ -362,9 +362,9 @@ impl Memory {
     }
 
     /// Keeps what a launch relies on in place, for a launch that outlives a call.
-    pub(crate) fn hold(&self) -> Held {
+    pub(crate) fn hold(&self) -> Pinned {
         self.0.space.begin_use();
-        Held(self.clone())
+        Pinned(self.clone())
     }
 
     /// Size of the window: [`WINDOW_BYTES`], or a smaller power of two if the host has no room for it or the options say so.
@@ -434,9 +434,9 @@ const HOST_BYTES: u64 = 1 << 56;
 
 /// A memory that a launch uses ([`Memory::hold`]).
 #[derive(Debug)]
-pub(crate) struct Held(Memory);
+pub(crate) struct Pinned(Memory);
 
-impl Drop for Held {
+impl Drop for Pinned {
     fn drop(&mut self) {
         self.0.0.space.end_use();
     }

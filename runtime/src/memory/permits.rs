@@ -1,15 +1,16 @@
 //! Permits of memory in a space whose addresses are the host's ([`warpjit_backend::Permits`]): what a thread's code may access without
 //! asking, and how it hears of changes.
 //!
-//! Code asks about an access that its window does not hold. The page table answers, and the stretch of pages around with the same right is
-//! the new window. What has been found out of the table is kept by the thread ([`warpjit_backend::Permits::known`]): stretches that touch
+//! Code asks about an access that its window does not hold. The page table answers, and the range of pages around with the same right is
+//! the new window. What has been found out of the table is kept by the thread ([`warpjit_backend::Permits::known`]): ranges that touch
 //! become one, so that accesses anywhere in a large buffer have one window in the end.
 //!
 //! # Changes
-//! Each change of the page table gives the space another *version*, a number that no space has had before, and then closes the windows of
-//! all contexts that run in it ([`Changes::note`]). A context asks the table, opens a window, and looks at the version again. So either it
-//! sees the change, and closes the window itself, or the window is closed after it was opened. A context that does not run has windows that
-//! nobody closes; when it runs again, it begins with closed ones unless the version is the same ([`Memory::begin_permits`]).
+//! Each change of the page table gives the space another *generation*, a number that no space has had before, and then closes the
+//! windows of all contexts that run in it ([`Changes::note`]). A context asks the table, opens a window, and looks at the generation
+//! again. So either it sees the change, and closes the window itself, or the window is closed after it was opened. A context that does
+//! not run has windows that nobody closes; when it runs again, it begins with closed ones unless the generation is the same
+//! ([`Memory::begin_permits`]).
 //!
 //! So when a call that unmaps memory returns, no code will find its window open. As with code that looks each page up, an access that has
 //! looked before may be on its way.
@@ -24,35 +25,35 @@ use warpjit_backend::{Context, Permits, Windows};
 const MOST_PAGES: u64 = 1 << 12;
 
 /// Stretches that a thread keeps: beyond that it begins again.
-const MOST_STRETCHES: usize = 64;
+const MOST_RANGES: usize = 64;
 
 /// Changes of a space, and who must hear of them.
 #[derive(Debug)]
 pub(super) struct Changes {
-    version: AtomicU64,
+    generation: AtomicU64,
     running: Mutex<Vec<Arc<Windows>>>,
 }
 
-/// A version that nothing has had before.
-fn new_version() -> u64 {
+/// A generation that nothing has had before.
+fn new_generation() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 impl Changes {
     pub fn new() -> Changes {
-        Changes { version: AtomicU64::new(new_version()), running: Mutex::new(Vec::new()) }
+        Changes { generation: AtomicU64::new(new_generation()), running: Mutex::new(Vec::new()) }
     }
 
     /// The page table has changed.
     pub fn note(&self) {
-        self.version.store(new_version(), Ordering::SeqCst);
+        self.generation.store(new_generation(), Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.running.lock().iter().for_each(|windows| windows.close());
     }
 
-    fn version(&self) -> u64 {
-        self.version.load(Ordering::SeqCst)
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
     }
 }
 
@@ -87,16 +88,16 @@ impl Memory {
         let mut running = changes.running.lock();
         running.push(windows.clone());
         // Who changes the space from now on closes these windows.
-        let version = changes.version();
-        if context.permits.version != version {
-            context.permits.renew(version);
+        let generation = changes.generation();
+        if context.permits.generation != generation {
+            context.permits.renew(generation);
         }
         drop(running);
         Some(Permitted { memory: self.clone(), windows })
     }
 
-    /// The stretch of memory around an access that a lane of code with permits may make: all of its pages are where their address says.
-    pub(crate) fn permitted_stretch(
+    /// The range of memory around an access that a lane of code with permits may make: all of its pages are where their address says.
+    pub(crate) fn permitted_range(
         &self,
         permits: &mut Permits,
         address: u64,
@@ -108,16 +109,16 @@ impl Memory {
         let end = address.checked_add(bytes.into())?;
         for mends in [false, true] {
             // What the table says from here on is not older than this.
-            let version = changes.version();
-            if permits.version != version {
-                permits.renew(version);
+            let generation = changes.generation();
+            if permits.generation != generation {
+                permits.renew(generation);
             }
             let known = &mut permits.known[usize::from(stores)];
-            if let Some(&stretch) = known.iter().find(|(from, to)| *from <= address && end <= *to) {
-                return Some(stretch);
+            if let Some(&range) = known.iter().find(|(from, to)| *from <= address && end <= *to) {
+                return Some(range);
             }
-            if let Some(stretch) = self.stretch_around(address, end, rights(stores)) {
-                return Some(join(known, stretch));
+            if let Some(range) = self.range_around(address, end, rights(stores)) {
+                return Some(join(known, range));
             }
             // Pagers and watches may have come while the launch was running.
             if mends || self.first_denied_after_mending(address, bytes.into(), stores).is_some() {
@@ -132,15 +133,15 @@ impl Memory {
         self.0.space.page_flags(address) & (rights | PAGE_SPECIAL) == rights
     }
 
-    /// Opens the window of a site for a stretch that was found just before.
-    pub(crate) fn open_window(&self, permits: &Permits, site: u32, stretch: (u64, u64)) {
+    /// Opens the window of a site for a range that was found just before.
+    pub(crate) fn open_window(&self, permits: &Permits, site: u32, range: (u64, u64)) {
         if let Some(changes) = &self.0.changes {
-            permits.open(site, stretch, || changes.version() == permits.version);
+            permits.open(site, range, || changes.generation() == permits.generation);
         }
     }
 
-    /// The stretch of pages around an access that have rights, as far as one looks.
-    fn stretch_around(&self, address: u64, end: u64, rights: u8) -> Option<(u64, u64)> {
+    /// The range of pages around an access that have rights, as far as one looks.
+    fn range_around(&self, address: u64, end: u64, rights: u8) -> Option<(u64, u64)> {
         let (first, last) = (address / PAGE_BYTES, (end - 1) / PAGE_BYTES);
         let has = |page: &u64| self.is_plain(page * PAGE_BYTES, rights);
         if !(first..=last).all(|page| has(&page)) {
@@ -157,7 +158,7 @@ fn rights(stores: bool) -> u8 {
     if stores { PAGE_READ | PAGE_WRITE } else { PAGE_READ }
 }
 
-/// Adds a stretch to others, and joins those that touch it; gives what it has become.
+/// Adds a range to others, and joins those that touch it; gives what it has become.
 fn join(known: &mut Vec<(u64, u64)>, (mut from, mut to): (u64, u64)) -> (u64, u64) {
     known.retain(|&(start, end)| {
         let touches = start <= to && from <= end;
@@ -166,7 +167,7 @@ fn join(known: &mut Vec<(u64, u64)>, (mut from, mut to): (u64, u64)) -> (u64, u6
         }
         !touches
     });
-    if known.len() >= MOST_STRETCHES {
+    if known.len() >= MOST_RANGES {
         known.clear();
     }
     known.push((from, to));
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(known, [(10, 45), (50, 60)]);
         for n in 0..1000 {
             join(&mut known, (100 + 2 * n, 101 + 2 * n));
-            assert!(known.len() <= MOST_STRETCHES);
+            assert!(known.len() <= MOST_RANGES);
         }
     }
 }

@@ -13,14 +13,14 @@ use warpjit_ir::passes::permit::{global_access, knows_accesses};
 use warpjit_ir::types::{Scalar, Type};
 
 /// Where the start is in the const bank, after the descriptions of windows.
-const PLACE: usize = WINDOWS * WindowWords::BYTES;
-/// What there is of the const bank: accesses are at [`PLACE`] alone.
-pub(super) const BANK_BYTES: usize = PLACE + 64;
+const START_OFFSET: usize = WINDOWS * WindowWords::BYTES;
+/// What there is of the const bank: accesses are at [`START_OFFSET`] alone.
+pub(super) const BANK_BYTES: usize = START_OFFSET + 64;
 
 /// The const bank of a space whose range begins there.
 pub(super) fn bank_of(start: u64) -> Box<[u8; BANK_BYTES]> {
     let mut bytes = Box::new([0; BANK_BYTES]);
-    bytes[PLACE..PLACE + 8].copy_from_slice(&start.to_le_bytes());
+    bytes[START_OFFSET..START_OFFSET + 8].copy_from_slice(&start.to_le_bytes());
     bytes
 }
 
@@ -66,7 +66,7 @@ impl At<'_> {
             space: Space::Const(BANK),
             bytes: 8,
             signed: false,
-            offset: PLACE as i32,
+            offset: START_OFFSET as i32,
             far: false,
             align: 1,
             align_offset: 0,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(super) struct Tracked {
     /// Odd while somebody has it. Changes whenever the next three do, so that a reader knows that they belong together.
-    version: AtomicU64,
+    sequence: AtomicU64,
     /// The addresses.
     start: AtomicUsize,
     end: AtomicUsize,
@@ -41,14 +41,17 @@ impl Tracked {
         crate::vm::mend_stores_with(write_to_clean);
         // One that has ended is used again, or a new one is added.
         let free = entries().find(|entry| {
-            let version = entry.version.load(Ordering::Relaxed);
-            let free = version.is_multiple_of(2);
-            let next = version.wrapping_add(1);
-            free && entry.version.compare_exchange(version, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+            let sequence = entry.sequence.load(Ordering::Relaxed);
+            let free = sequence.is_multiple_of(2);
+            let next = sequence.wrapping_add(1);
+            free && entry
+                .sequence
+                .compare_exchange(sequence, next, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
         });
         let entry = free.unwrap_or_else(|| {
             let entry: &'static Tracked = Box::leak(Box::new(Tracked {
-                version: AtomicU64::new(1),
+                sequence: AtomicU64::new(1),
                 start: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 pages: AtomicPtr::new(ptr::null_mut()),
@@ -75,17 +78,17 @@ impl Tracked {
     /// Frees the entry.
     pub fn end(&self) {
         self.end.store(0, Ordering::SeqCst);
-        self.version.fetch_add(1, Ordering::SeqCst);
+        self.sequence.fetch_add(1, Ordering::SeqCst);
     }
 
     /// What it says, unless that changes now.
     fn span(&self) -> Option<Span> {
-        let version = self.version.load(Ordering::SeqCst);
+        let sequence = self.sequence.load(Ordering::SeqCst);
         // The end is written last and read first: where it is there, so is the rest.
         let end = self.end.load(Ordering::SeqCst);
         let start = self.start.load(Ordering::SeqCst);
         let pages = self.pages.load(Ordering::SeqCst).cast_const();
-        let is_whole = version % 2 == 1 && self.version.load(Ordering::SeqCst) == version;
+        let is_whole = sequence % 2 == 1 && self.sequence.load(Ordering::SeqCst) == sequence;
         is_whole.then_some(Span { start, end, pages })
     }
 

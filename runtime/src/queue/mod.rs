@@ -217,7 +217,7 @@ impl Queue {
     /// In a callback it does not wait for other callbacks: two of one queue might wait for each other.
     pub fn finish(&self) {
         while let Some(slot) = self.state().unfinished() {
-            Ticket(slot).settle_apart();
+            Ticket(slot).settle_for_caller();
         }
     }
 }

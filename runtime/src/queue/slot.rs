@@ -165,7 +165,7 @@ impl Slot {
     }
 
     /// The same, but in a callback it need not wait for callbacks of others, which may wait for this one.
-    pub fn is_settled_apart(&self) -> bool {
+    pub fn is_settled_for_caller(&self) -> bool {
         if CALLBACKS.get() > 0 { self.is_done() } else { self.is_settled() }
     }
 
@@ -357,8 +357,8 @@ impl Ticket {
         self.settle_as(until, &Inside::is_settled)
     }
 
-    /// Waits until [`Slot::is_settled_apart`].
-    pub(super) fn settle_apart(&self) {
+    /// Waits until [`Slot::is_settled_for_caller`].
+    pub(super) fn settle_for_caller(&self) {
         let is_done = |inside: &Inside| inside.phase == Phase::Done;
         self.settle_as(None, if CALLBACKS.get() > 0 { &is_done } else { &Inside::is_settled });
     }

@@ -210,7 +210,7 @@ impl QueueState {
     pub fn unfinished(&self) -> Option<Arc<Slot>> {
         let inner = self.lock();
         let mut all = inner.ending.iter().chain(&inner.running).chain(&inner.entries);
-        all.find(|slot| !slot.is_settled_apart()).cloned()
+        all.find(|slot| !slot.is_settled_for_caller()).cloned()
     }
 
     /// Notes a slot that is about to end.

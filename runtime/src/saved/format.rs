@@ -114,7 +114,7 @@ fn read_option<'a, T>(
 
 fn write_block(to: &mut Writer, block: &BlockState) {
     to.u64(block.index);
-    write_option(to, block.place, Writer::u32);
+    write_option(to, block.part, Writer::u32);
     to.list(block.warps.iter(), write_warp);
     to.bytes(&block.shared);
     to.list(block.locks.iter(), |to, &bits| to.u64(bits));
@@ -130,7 +130,7 @@ fn write_block(to: &mut Writer, block: &BlockState) {
 fn read_block(from: &mut Reader<'_>) -> Option<BlockState> {
     Some(BlockState {
         index: from.u64()?,
-        place: read_option(from, Reader::u32)?,
+        part: read_option(from, Reader::u32)?,
         warps: from.list(read_warp)?,
         shared: from.bytes()?.to_vec(),
         locks: from.list(Reader::u64)?,

@@ -28,7 +28,7 @@ struct Rows {
 
 impl Canvas {
     /// Puts itself in place of the batch's arrays.
-    pub(super) fn stretch(
+    pub(super) fn redirect(
         &mut self,
         interface: &StageInterface,
         rows: usize,

@@ -304,7 +304,7 @@ impl StageRun {
             shared = Some(target);
         }
         if let Some(canvas) = canvas {
-            canvas.stretch(interface, counts.lanes as usize, &mut outputs, &mut coverage)?;
+            canvas.redirect(interface, counts.lanes as usize, &mut outputs, &mut coverage)?;
         }
         Ok(StageRun {
             program: program.clone(),

@@ -111,7 +111,7 @@ impl CodeMemory {
         let mut arena = self.inner.lock();
         // Pieces start at different offsets in their pages. Otherwise their first cache lines would compete for a few
         // sets of the host's cache.
-        let lead = arena.added.wrapping_mul(LINES_APART) % ((room - bytes) / ALIGN + 1) * ALIGN;
+        let lead = arena.added.wrapping_mul(LINES_BETWEEN) % ((room - bytes) / ALIGN + 1) * ALIGN;
         arena.added += 1;
         let found =
             arena.mappings.iter_mut().find_map(|mapping| mapping.take(room).map(|offset| (mapping, offset)));
@@ -161,7 +161,7 @@ impl CodeMemory {
 
 /// Distance in cache lines between the start offsets of consecutive pieces within their pages, as far as there is room.
 /// Odd, so that all offsets are used, and larger than a small piece of code.
-const LINES_APART: usize = 13;
+const LINES_BETWEEN: usize = 13;
 
 /// A piece of executable code. Its memory is freed when it and all pieces that were added with it have been dropped.
 /// Whoever enters it must keep it alive until it has returned.

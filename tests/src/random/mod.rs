@@ -24,7 +24,7 @@ pub use program::{Item, RandomProgram, Shape};
 pub use run::{Effect, Loaded, Setting};
 
 /// Longer than any program takes, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// What a program showed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,14 +48,14 @@ pub fn check(family: Family, seed: u64, settings: u64) -> Result<Seen, String> {
     let program = program(family, seed);
     debug_assert!(run::fits(&program.shape));
     let loaded = Loaded::new(&program, seed);
-    let (wanted, _) = loaded.run(Setting::REFERENCE, PATIENCE);
+    let (wanted, _) = loaded.run(Setting::REFERENCE, TIME_LIMIT);
     if wanted.hangs {
         return Ok(Seen { hung: true, ..Seen::default() });
     }
     let mut least: f64 = 1.0;
     for n in 0..settings {
         let setting = Setting::rotate(seed.wrapping_mul(settings).wrapping_add(n));
-        let (got, share) = loaded.run(setting, PATIENCE);
+        let (got, share) = loaded.run(setting, TIME_LIMIT);
         if setting.tier == Tier::Jit {
             least = least.min(share);
         }

@@ -1,4 +1,7 @@
-//! Dispatches: from registers to a launch.
+//! Compute dispatches: reads from the card's registers what a dispatch packet starts, and makes a [`Launch`] of it.
+//!
+//! In: the COMPUTE registers and the words of the packet. Out: a [`Dispatch`] (grid, code address, resources, user data), and from that
+//! the launch that the runtime runs.
 
 use crate::Card;
 use crate::chip::Chip;

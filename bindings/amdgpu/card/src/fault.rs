@@ -1,4 +1,4 @@
-//! Faults of dispatches in words.
+//! The line on standard error for a fault of a dispatch: kernel, pc and instruction, block, wave and lane, and the access.
 
 use std::fmt::Write as _;
 use warpjit_frontend::gcn;

@@ -29,18 +29,18 @@ const RESTS: u32 = 32;
 /// Whether looking has been worth it. Where processors are busy with other things, or waits are long, what is waited for does not happen
 /// meanwhile, and looking only takes time from it.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct AdaptiveSpin {
     nanoseconds: AtomicU64,
     rested: AtomicU32,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { nanoseconds: AtomicU64::new(LOOKS), rested: AtomicU32::new(0) }
+impl Default for AdaptiveSpin {
+    fn default() -> AdaptiveSpin {
+        AdaptiveSpin { nanoseconds: AtomicU64::new(LOOKS), rested: AtomicU32::new(0) }
     }
 }
 
-impl Patience {
+impl AdaptiveSpin {
     /// How long to look now.
     fn now(&self) -> u64 {
         match self.nanoseconds.load(Ordering::Relaxed) {
@@ -65,7 +65,7 @@ impl Patience {
     }
 
     /// Looks for a short time whether a condition gives something, not beyond a time ([`nanoseconds`]).
-    pub fn look<T>(&self, until: u64, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+    pub fn poll<T>(&self, until: u64, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
         if let Some(value) = condition() {
             return Some(value);
         }
@@ -118,7 +118,7 @@ impl Fence {
 pub(crate) struct Bell {
     waiting: Mutex<()>,
     rung: Condvar,
-    patience: Patience,
+    spin: AdaptiveSpin,
 }
 
 impl Bell {
@@ -131,7 +131,7 @@ impl Bell {
     /// Waits until a condition gives something, or until a time ([`nanoseconds`]): then `None`. A condition is looked at again whenever
     /// the bell rings.
     pub fn wait<T>(&self, until: u64, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
-        if let Some(value) = self.patience.look(until, &mut condition) {
+        if let Some(value) = self.spin.poll(until, &mut condition) {
             return Some(value);
         }
         let mut guard = lock(&self.waiting);
@@ -157,7 +157,7 @@ pub(crate) fn endless_or_until(timeout: u64) -> u64 {
 
 /// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the card
 /// for lost after that time. This one is slower than those that they know, and gets a minute at least.
-pub(crate) fn patient(until: u64) -> u64 {
+pub(crate) fn end_for_submission(until: u64) -> u64 {
     const ABOUT_A_SECOND: u64 = 900_000_000;
     let now = nanoseconds();
     match until.saturating_sub(now) {
@@ -178,19 +178,21 @@ mod tests {
     #[test]
     fn waits_of_drivers() {
         let now = nanoseconds();
-        assert_eq!([0, now + 1_000_000].map(patient), [0, now + 1_000_000]);
-        assert!((now + 59_000_000_000..now + 61_000_000_000).contains(&patient(now + 1_000_000_000)));
-        assert_eq!(patient(u64::MAX), u64::MAX);
+        assert_eq!([0, now + 1_000_000].map(end_for_submission), [0, now + 1_000_000]);
+        assert!(
+            (now + 59_000_000_000..now + 61_000_000_000).contains(&end_for_submission(now + 1_000_000_000))
+        );
+        assert_eq!(end_for_submission(u64::MAX), u64::MAX);
     }
 
     /// Looks become shorter when they are in vain, stop, and begin again.
     #[test]
-    fn patience() {
-        let patience = Patience::default();
+    fn spinning_adapts() {
+        let spin = AdaptiveSpin::default();
         let mut looked = Vec::new();
         for _ in 0..100 {
             let start = nanoseconds();
-            assert_eq!(patience.look(u64::MAX, || None::<()>), None);
+            assert_eq!(spin.poll(u64::MAX, || None::<()>), None);
             looked.push(nanoseconds() - start >= 1000);
         }
         assert!(looked[0] && looked[4]);
@@ -201,8 +203,8 @@ mod tests {
             looks += 1;
             (looks % 3 == 0).then_some(())
         };
-        while patience.look(u64::MAX, &mut third).is_none() {}
-        assert_eq!(patience.now(), LOOKS);
-        assert_eq!(patience.look(0, || Some(3)), Some(3));
+        while spin.poll(u64::MAX, &mut third).is_none() {}
+        assert_eq!(spin.now(), LOOKS);
+        assert_eq!(spin.poll(0, || Some(3)), Some(3));
     }
 }

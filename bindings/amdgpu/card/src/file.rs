@@ -2,7 +2,7 @@
 //! ioctls (`ioctl`).
 
 use crate::Card;
-use crate::fence::{Bell, Fence, endless_or_until, lock, nanoseconds, patient};
+use crate::fence::{Bell, Fence, end_for_submission, endless_or_until, lock, nanoseconds};
 use crate::info::{COMPUTE, has_ring};
 use crate::memory::{AddressSpace, Buffers};
 use crate::ring::{Context, Ring, Surroundings};
@@ -291,7 +291,7 @@ impl File {
         }
         let ring = self.ring(u32_at(arg, 28), kind, number)?;
         let handle = u64_at(arg, 0);
-        let timeout = patient(endless_or_until(u64_at(arg, 8)));
+        let timeout = end_for_submission(endless_or_until(u64_at(arg, 8)));
         let is_done = match handle {
             0 => true,
             _ => self.wait_for_all(&[ring.fence(handle).ok_or(Errno::INVAL)?], timeout),

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Bytes that are compared at a time.
-const PIECE: usize = 4096;
+const COMPARED_BYTES: usize = 4096;
 
 /// All of one open node.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ impl HostPages {
         let all = lock(&self.all);
         let pages = all.get(&handle).ok_or(Errno::NOENT)?;
         let is_there = |at: usize| pages.memory.read_exact_at(&mut [0], pages.address + at as u64).is_ok();
-        if (0..pages.agreed.len()).step_by(PIECE).all(is_there) { Ok(()) } else { Err(Errno::FAULT) }
+        if (0..pages.agreed.len()).step_by(COMPARED_BYTES).all(is_there) { Ok(()) } else { Err(Errno::FAULT) }
     }
 
     /// Whether a buffer object is of such pages.
@@ -118,9 +118,9 @@ impl Pages {
         if from == From::Card && self.is_read_only {
             return;
         }
-        let mut now = [0; PIECE];
-        for (index, agreed) in self.agreed.chunks_mut(PIECE).enumerate() {
-            let at = (index * PIECE) as u64;
+        let mut now = [0; COMPARED_BYTES];
+        for (index, agreed) in self.agreed.chunks_mut(COMPARED_BYTES).enumerate() {
+            let at = (index * COMPARED_BYTES) as u64;
             let (address, offset) = (self.address + at, self.offset + at);
             let now = &mut now[..agreed.len()];
             let is_read = match from {

@@ -1,7 +1,7 @@
 //! Rings: each runs its submissions one after the other, on a thread of its own.
 
 use crate::Card;
-use crate::fence::{Bell, Fence, Patience, lock};
+use crate::fence::{AdaptiveSpin, Bell, Fence, lock};
 use crate::host_pages::From;
 use crate::memory::{AddressSpace, Buffers};
 use crate::processor::{Processor, Stop};
@@ -67,7 +67,7 @@ pub(crate) struct Ring {
     filled: Condvar,
     /// How many submissions there have been.
     arrived: AtomicU64,
-    patience: Patience,
+    spin: AdaptiveSpin,
 }
 
 /// What a ring's thread works with.
@@ -90,7 +90,7 @@ impl Ring {
             queue: Mutex::default(),
             filled: Condvar::new(),
             arrived: AtomicU64::new(0),
-            patience: Patience::default(),
+            spin: AdaptiveSpin::default(),
         }
     }
 
@@ -183,7 +183,7 @@ impl Ring {
         if lock(&self.queue).jobs.is_empty() {
             // Programs that wait for one submission send the next one soon.
             let has_come = || (self.arrived.load(Ordering::Acquire) != seen).then_some(());
-            self.patience.look(u64::MAX, has_come);
+            self.spin.poll(u64::MAX, has_come);
         }
         let mut queue = lock(&self.queue);
         loop {

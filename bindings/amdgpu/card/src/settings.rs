@@ -8,9 +8,9 @@ use warpjit_runtime::{CacheConfig, Config, Engine, Error, HostLevel, Tier};
 pub const CHIP: &str = "WARPJIT_EXEC_CHIP";
 /// Host threads for dispatches; 0 or nothing: one for each processor.
 pub const THREADS: &str = "WARPJIT_EXEC_THREADS";
-/// `interp`, `jit` or `auto`.
+/// How code is executed: the name of a [`Tier`].
 pub const TIER: &str = "WARPJIT_EXEC_TIER";
-/// `native`, `avx2` or `sse4.1`: the newest instructions of the host's processor that compiled code uses.
+/// The newest instructions of the host's processor that compiled code uses: the name of a [`HostLevel`].
 pub const HOST: &str = "WARPJIT_EXEC_HOST";
 /// A file for statistics, or `-` for a table on standard error.
 pub const STATS: &str = "WARPJIT_EXEC_STATS";
@@ -113,18 +113,13 @@ impl Settings {
                 value.parse::<u64>().map(Some).map_err(|_| format!("{name} is {value:?}, which is no number"))
             }
         };
-        let tier = match given(TIER).as_deref() {
-            None | Some("auto") => Tier::Auto,
-            Some("interp") => Tier::Interp,
-            Some("jit") => Tier::Jit,
-            Some(other) => return Err(format!("{TIER} is {other:?}; possible are interp, jit and auto")),
-        };
-        let host = match given(HOST).as_deref() {
-            None | Some("native") => HostLevel::Native,
-            Some("avx2") => HostLevel::Avx2,
-            Some("sse4.1") => HostLevel::Sse41,
-            Some(other) => return Err(format!("{HOST} is {other:?}; possible are native, avx2 and sse4.1")),
-        };
+        let tier = given(TIER).map_or(Ok(Tier::default()), |name| {
+            Tier::of_name(&name).ok_or_else(|| impossible(TIER, &name, Tier::ALL.map(Tier::name)))
+        })?;
+        let host = given(HOST).map_or(Ok(HostLevel::default()), |name| {
+            HostLevel::of_name(&name)
+                .ok_or_else(|| impossible(HOST, &name, HostLevel::ALL.map(HostLevel::name)))
+        })?;
         Ok(Settings {
             chip: given(CHIP).map_or(Ok(Chip::usual()), |name| Chip::find(&name))?,
             threads: number(THREADS)?.unwrap_or(0) as usize,
@@ -155,6 +150,11 @@ fn machine_memory() -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(4 << 20);
     ((kib << 10) / 2 / UNIT).clamp(1, 64 << 30 >> 28) * UNIT
+}
+
+/// What is wrong with a variable that has a name which is none of the possible ones.
+fn impossible(variable: &str, name: &str, [first, second, last]: [&str; 3]) -> String {
+    format!("{variable} is {name:?}; possible are {first}, {second} and {last}")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::agents::visit;
 use super::{answer, exports, list, put, text};
 use crate::elf::{Kind, Object, Refused, Symbol};
-use crate::executable::{Executable, Executables, Loaded, SymbolPlace};
+use crate::executable::{Executable, Executables, Loaded, SymbolIndex};
 use crate::info::{Agent, ISA};
 use crate::status::{Result, Status};
 use crate::system::{System, system};
@@ -130,14 +130,14 @@ fn symbol_name(symbol: &Symbol) -> &str {
 /// What `hsa_executable_symbol_get_info` answers; for `code` symbols, which have no addresses, what `hsa_code_symbol_get_info` does.
 fn symbol_info(
     symbol: &Symbol,
-    loaded: Option<(&Executable, &Loaded, SymbolPlace)>,
+    loaded: Option<(&Executable, &Loaded, SymbolIndex)>,
     attribute: u32,
 ) -> Result<Vec<u8>> {
     let word = |value: u32| Ok(value.to_le_bytes().to_vec());
     let long = |value: u64| Ok(value.to_le_bytes().to_vec());
     let flag = |value: bool| Ok(vec![u8::from(value)]);
     let kernel = || match loaded {
-        Some((executable, _, place)) if symbol.kind == Kind::Kernel => executable.kernel(place),
+        Some((executable, _, index)) if symbol.kind == Kind::Kernel => executable.kernel(index),
         _ => Err(Status::INVALID_ARGUMENT),
     };
     let is = |kind: Kind| if symbol.kind == kind { Ok(()) } else { Err(Status::INVALID_ARGUMENT) };
@@ -188,10 +188,10 @@ unsafe fn each_symbol(handle: u64, all: bool, function: VisitSymbol, data: *mut 
     let executable = executable(system()?, handle)?;
     let function = function.ok_or(Status::INVALID_ARGUMENT)?;
     // All symbols are the agent's.
-    let places = if all { executable.symbols() } else { Vec::new() };
-    for place in places {
+    let indices = if all { executable.symbols() } else { Vec::new() };
+    for index in indices {
         // SAFETY: as the caller promises.
-        match unsafe { function(handle, Executables::handle(&executable, place), data) } {
+        match unsafe { function(handle, Executables::handle(&executable, index), data) } {
             Status::SUCCESS => {}
             other => return Err(other),
         }
@@ -210,10 +210,10 @@ unsafe fn find_symbol(handle: u64, name: *const c_char, agent: Option<u64>, symb
         Agent::find(system, agent)?;
     }
     // A name without `.kd` finds the kernel.
-    let place = executable.find(name).or_else(|| executable.find(&format!("{name}.kd")));
-    let place = place.ok_or(Status::INVALID_SYMBOL_NAME)?;
+    let index = executable.find(name).or_else(|| executable.find(&format!("{name}.kd")));
+    let index = index.ok_or(Status::INVALID_SYMBOL_NAME)?;
     // SAFETY: as the caller promises.
-    unsafe { put(symbol, Executables::handle(&executable, place)) }
+    unsafe { put(symbol, Executables::handle(&executable, index)) }
 }
 
 /// # Safety
@@ -417,8 +417,8 @@ exports! {
     }
 
     fn hsa_executable_symbol_get_info(symbol: u64, attribute: u32, value: *mut c_void) {
-        let (executable, loaded, place) = system()?.executables.symbol(symbol)?;
-        let bytes = symbol_info(&loaded.symbols[place.symbol], Some((&executable, &loaded, place)), attribute)?;
+        let (executable, loaded, index) = system()?.executables.symbol(symbol)?;
+        let bytes = symbol_info(&loaded.symbols[index.symbol], Some((&executable, &loaded, index)), attribute)?;
         // SAFETY: the place has room for what was asked for.
         unsafe { answer(value, &bytes) }
     }
@@ -442,13 +442,13 @@ exports! {
         let system = system()?;
         let executable = executable(system, handle)?;
         let function = function.ok_or(Status::INVALID_ARGUMENT)?;
-        let places = match Agent::find(system, agent)? {
+        let indices = match Agent::find(system, agent)? {
             Agent::Host => Vec::new(),
             Agent::Device => executable.symbols(),
         };
-        for place in places {
+        for index in indices {
             // SAFETY: HSA's rules for the function.
-            match unsafe { function(handle, agent, Executables::handle(&executable, place), data) } {
+            match unsafe { function(handle, agent, Executables::handle(&executable, index), data) } {
                 Status::SUCCESS => {}
                 other => return Err(other),
             }

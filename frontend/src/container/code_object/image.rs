@@ -288,7 +288,7 @@ impl Image {
                 let place = base
                     .checked_add(offset)
                     .filter(|&place| place < self.bytes.len() as u64)
-                    .ok_or_else(|| cut(at, "a relocation is of a place that is not loaded"))?;
+                    .ok_or_else(|| cut(at, "a relocation is of an address that is not loaded"))?;
                 let kind = info as u32;
                 let symbol = self.resolve(&target, at)?;
                 let addend = number_at(words, 16, 8);
@@ -315,7 +315,7 @@ impl Image {
         }
     }
 
-    /// Applies one relocation (the AMDGPU relocation types of LLVM's manual). `slots`: places of addresses made so far.
+    /// Applies one relocation (the AMDGPU relocation types of LLVM's manual). `slots`: offsets of addresses made so far.
     fn apply(
         &mut self,
         kind: u32,
@@ -349,7 +349,7 @@ impl Image {
         let through = if matches!(kind, 7..=9) { CODE_ADDRESS + self.slot(symbol, slots) } else { symbol };
         let place = place as usize;
         let Some(old) = number_at(&self.bytes, place, bytes) else {
-            return error(at, "a relocation is of a place that is not loaded");
+            return error(at, "a relocation is of an address that is not loaded");
         };
         let shift = 64 - 8 * bytes as u32;
         let addend = addend.unwrap_or(((old << shift) as i64 >> shift) as u64);
@@ -358,7 +358,7 @@ impl Image {
         Ok(())
     }
 
-    /// A place in the image that holds an address.
+    /// An offset in the image that holds an address.
     fn slot(&mut self, address: u64, slots: &mut BTreeMap<u64, u64>) -> u64 {
         *slots.entry(address).or_insert_with(|| {
             let at = self.bytes.len().next_multiple_of(8);

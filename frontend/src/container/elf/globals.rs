@@ -1,4 +1,4 @@
-//! Places a cubin's variables in global memory and applies its relocations.
+//! Offsets a cubin's variables in global memory and applies its relocations.
 //!
 //! Fermi's variables are placed one after the other from [`GLOBAL_ADDRESS`] on: those of `.nv.global.init`, then those of
 //! `.nv.global`, which start as zeros. Cubins of CUDA 3 keep the addresses in c14[], others in the code. The host decides
@@ -11,7 +11,7 @@ use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 use warpjit_ir::Meter;
 
-use super::link::Places;
+use super::link::Offsets;
 use super::{Cubin, Section, constant_bank, error};
 use crate::Isa;
 use crate::container::limits::NameLengths;
@@ -44,7 +44,7 @@ fn kind(number: u32) -> Option<Kind> {
         // Long immediates and absolute targets; the low and the high word.
         5 | 10 => kind(8, 26, 32, 0),
         11 => kind(8, 26, 32, 32),
-        // Shorter fields at the same place.
+        // Shorter fields at the same offset.
         15 => kind(8, 26, 24, 0),
         17 => kind(8, 26, 16, 0),
         _ => None,
@@ -65,17 +65,17 @@ struct Patch<'data> {
 enum Meaning {
     /// An address, the same for all kernels.
     Address(u64),
-    /// Something in a section of code, whose place is another one in each kernel.
+    /// Something in a section of code, whose offset is another one in each kernel.
     Code { section: usize, address: u64 },
 }
 
 impl Patch<'_> {
     /// The value, in a kernel if it is part of one: code counts from the kernel's beginning.
-    fn value(&self, kernel: Option<&Places>) -> u64 {
+    fn value(&self, kernel: Option<&Offsets>) -> u64 {
         let address = match self.symbol {
             Meaning::Address(address) => address,
             Meaning::Code { section, address } => {
-                let base = kernel.and_then(|places| places.get(&section)).copied().unwrap_or(0);
+                let base = kernel.and_then(|offsets| offsets.get(&section)).copied().unwrap_or(0);
                 base.wrapping_add(address)
             }
         };
@@ -83,7 +83,7 @@ impl Patch<'_> {
     }
 }
 
-/// Places variables, applies relocations.
+/// Offsets variables, applies relocations.
 pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
     cubin: &Cubin<'_, '_, Elf>,
     selection: Selection<'_>,
@@ -92,13 +92,13 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<(), ContainerError> {
     let Cubin { file, sections, target, meter } = cubin;
     let fermi = target.isa == Isa::Fermi;
-    let places = if fermi { place(&sections.list, module, meter)? } else { HashMap::new() };
+    let addresses = if fermi { lay_out(&sections.list, module, meter)? } else { HashMap::new() };
     let mut linked = if fermi { cubin.link(selection, module)? } else { Vec::new() };
-    // The kernels that have a section of code, as places in `linked`, and where; and the kernels of a name.
+    // The kernels that have a section of code, as indices in `linked`, and where; and the kernels of a name.
     let mut placed: HashMap<usize, Vec<(usize, u64)>> = HashMap::new();
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
     for (number, linked) in linked.iter().enumerate() {
-        for (&index, &at) in &linked.places {
+        for (&index, &at) in &linked.offsets {
             placed.entry(index).or_default().push((number, at));
         }
         by_name.entry(module.kernels[linked.kernel].name.clone()).or_default().push(number);
@@ -107,7 +107,7 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
         let Some(known) = sections.at(section.index().0) else { continue };
         let bank = constant_bank(known.name, target.banks);
         let is_code = known.name.starts_with(".text.");
-        let global = places.get(&known.index);
+        let global = addresses.get(&known.index);
         if bank.is_none() && !(fermi && (is_code || global.is_some())) {
             continue;
         }
@@ -139,7 +139,7 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
             };
             let addend = if relocation.has_implicit_addend() { 0 } else { relocation.addend() as u64 };
             let index = symbol.section_index().map(|index| index.0);
-            let variable = index.and_then(|index| places.get(&index));
+            let variable = index.and_then(|index| addresses.get(&index));
             let (symbol, addend) = match (variable, index) {
                 (Some(at), _) => {
                     let address = (GLOBAL_ADDRESS + u64::from(*at)).wrapping_add(symbol.address());
@@ -157,7 +157,7 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
             (Some((bank, Some(owner))), _) => {
                 for linked in by_name.get(owner).into_iter().flatten().map(|&number| &linked[number]) {
                     for part in module.kernels[linked.kernel].consts.iter_mut().filter(|p| p.bank == bank) {
-                        part.bytes = patched(known, &part.bytes, &patches, Some(&linked.places), meter)?;
+                        part.bytes = patched(known, &part.bytes, &patches, Some(&linked.offsets), meter)?;
                     }
                 }
             }
@@ -168,7 +168,7 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
                 for part in module.shared_consts.iter_mut().filter(|part| part.bank == bank) {
                     part.bytes = patched(known, &part.bytes, &others, None, meter)?;
                     for linked in linked.iter().filter(|_| !of_code.is_empty()) {
-                        let bytes = patched(known, &part.bytes, &of_code, Some(&linked.places), meter)?;
+                        let bytes = patched(known, &part.bytes, &of_code, Some(&linked.offsets), meter)?;
                         let own = ConstPart { bytes, ..*part };
                         module.kernels[linked.kernel].consts.insert(0, own);
                     }
@@ -185,8 +185,8 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
             (None, None) => {
                 for &(number, at) in placed.get(&known.index).into_iter().flatten() {
                     let linked = &mut linked[number];
-                    let (code, places) = linked.code_mut(&module.kernels[linked.kernel]);
-                    put(known, code, at, &patches, Some(places))?;
+                    let (code, offsets) = linked.code_mut(&module.kernels[linked.kernel]);
+                    put(known, code, at, &patches, Some(offsets))?;
                 }
             }
         }
@@ -209,7 +209,7 @@ fn put(
     bytes: &mut [u8],
     at: u64,
     patches: &[Patch<'_>],
-    kernel: Option<&Places>,
+    kernel: Option<&Offsets>,
 ) -> Result<(), ContainerError> {
     for patch in patches {
         if !put_field(bytes, at + patch.offset, patch.kind, patch.value(kernel)) {
@@ -224,7 +224,7 @@ fn patched(
     section: &Section<'_>,
     bytes: &Bytes,
     patches: &[Patch<'_>],
-    kernel: Option<&Places>,
+    kernel: Option<&Offsets>,
     meter: &Meter,
 ) -> Result<Bytes, ContainerError> {
     meter.hold(bytes.len())?;
@@ -235,12 +235,12 @@ fn patched(
 }
 
 /// Lays the variables out; gives where each section with some begins.
-fn place(
+fn lay_out(
     sections: &[Section<'_>],
     module: &mut Module,
     meter: &Meter,
 ) -> Result<HashMap<usize, u32>, ContainerError> {
-    let mut places = HashMap::new();
+    let mut addresses = HashMap::new();
     let mut contents = Vec::new();
     let mut end = 0u64;
     for section in sections.iter().filter(|s| matches!(s.name, ".nv.global" | ".nv.global.init")) {
@@ -250,7 +250,7 @@ fn place(
         if end > GLOBAL_BYTES.into() {
             return error(section.header, format!("more than {GLOBAL_BYTES:#x} bytes of variables"));
         }
-        places.insert(section.index, begin as u32);
+        addresses.insert(section.index, begin as u32);
         // What has no contents in the file takes no memory here.
         if !section.data.is_empty() {
             meter.hold(end as usize - contents.len())?;
@@ -261,22 +261,22 @@ fn place(
     if end != 0 {
         module.global_memory = Some(GlobalMemory { address: GLOBAL_ADDRESS, bytes: end as u32, contents });
     }
-    Ok(places)
+    Ok(addresses)
 }
 
 /// Puts a value into its field, adding what the field holds; false where it does not lie within the bytes.
 fn put_field(bytes: &mut [u8], offset: u64, kind: Kind, value: u64) -> bool {
     let Ok(start) = usize::try_from(offset) else { return false };
-    let Some(place) = start.checked_add(kind.bytes).and_then(|end| bytes.get_mut(start..end)) else {
+    let Some(field) = start.checked_add(kind.bytes).and_then(|end| bytes.get_mut(start..end)) else {
         return false;
     };
     let mut word = [0; 8];
-    word[..kind.bytes].copy_from_slice(place);
+    word[..kind.bytes].copy_from_slice(field);
     let word = u64::from_le_bytes(word);
     let mask = if kind.bits == 64 { u64::MAX } else { (1 << kind.bits) - 1 };
     let old = word >> kind.bit & mask;
     let new = (value >> kind.from).wrapping_add(old) & mask;
     let word = word & !(mask << kind.bit) | new << kind.bit;
-    place.copy_from_slice(&word.to_le_bytes()[..kind.bytes]);
+    field.copy_from_slice(&word.to_le_bytes()[..kind.bytes]);
     true
 }

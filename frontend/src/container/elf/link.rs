@@ -19,25 +19,25 @@ use crate::module::{Kernel, Module};
 const ALIGN: usize = 64;
 
 /// By number of a section of code: where it lies in a kernel's code.
-pub(super) type Places = HashMap<usize, u64>;
+pub(super) type Offsets = HashMap<usize, u64>;
 
 /// A kernel with the functions that it reaches.
 pub(super) struct Linked {
     /// The kernel's number.
     pub(super) kernel: usize,
     /// Its own section and those behind it.
-    pub(super) places: Places,
+    pub(super) offsets: Offsets,
     /// The code, where it is not the section as it stands in the file.
     code: Vec<u8>,
 }
 
 impl Linked {
     /// The code, to be changed, and where sections lie in it.
-    pub(super) fn code_mut(&mut self, kernel: &Kernel) -> (&mut Vec<u8>, &Places) {
+    pub(super) fn code_mut(&mut self, kernel: &Kernel) -> (&mut Vec<u8>, &Offsets) {
         if self.code.is_empty() {
             self.code = kernel.code.to_vec();
         }
-        (&mut self.code, &self.places)
+        (&mut self.code, &self.offsets)
     }
 
     /// Gives a kernel its code.
@@ -81,8 +81,8 @@ impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
         for (number, kernel) in module.kernels.iter_mut().enumerate().filter(|(_, kernel)| is_wanted(kernel))
         {
             let own = texts.get(kernel.name.as_str()).copied();
-            let places = own.map(|index| (index, 0)).into_iter().collect();
-            let mut linked = Linked { kernel: number, places, code: Vec::new() };
+            let offsets = own.map(|index| (index, 0)).into_iter().collect();
+            let mut linked = Linked { kernel: number, offsets, code: Vec::new() };
             // What the kernel's constants point to, then what each section calls.
             let banks = self.sections.of(&kernel.name);
             let banks = banks.filter(|section| constant_bank(section.name, self.target.banks).is_some());
@@ -90,7 +90,7 @@ impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
                 self.sections.shared_banks().chain(banks).map(|section| section.index).chain(own).collect();
             while let Some(from) = work.pop() {
                 for section in self.named(from)? {
-                    if linked.places.contains_key(&section.index) {
+                    if linked.offsets.contains_key(&section.index) {
                         continue;
                     }
                     let size = section.size(limits::CODE)? as usize;
@@ -107,7 +107,7 @@ impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
                     code.resize(at, 0);
                     code.extend_from_slice(&section.contents(limits::CODE)?);
                     kernel.registers = kernel.registers.max(Some(section.info >> 24));
-                    linked.places.insert(section.index, at as u64);
+                    linked.offsets.insert(section.index, at as u64);
                     work.push(section.index);
                 }
             }

@@ -1,4 +1,5 @@
-//! The maps of a header: which words of the attribute space a program takes and gives (docs/hardware/graphics-nv.md section 3.8).
+//! The input and output maps of a shader program header: which words of the attribute space a program reads and writes, and for pixel
+//! programs how each input is interpolated (docs/hardware/graphics-nv.md section 3.8).
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
-//! Mnemonics, modifiers and operand order of each instruction.
+//! How each instruction is written in NVIDIA's syntax (SASS): its mnemonic, its modifiers and the order of its operands.
+//!
+//! In: a decoded [`Inst`]. Out: the text without guard and `.S`, which the caller adds. The printer of single operands is [`super`]'s.
 
 use super::{
     Text, condition, int_rounding, logic, memory, operand, register, rounding, source, texture, type_name,

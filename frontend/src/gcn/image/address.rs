@@ -124,7 +124,7 @@ impl Address {
     }
 
     /// Where a sample is: coordinates along the axes. Those on a cube's face are 1 to 2 in registers.
-    pub(super) fn place(&self, kind: Kind) -> [f32; 3] {
+    pub(super) fn on_axes(&self, kind: Kind) -> [f32; 3] {
         let [s, t, r] = self.coordinates;
         match kind {
             _ if kind.is_cube() => [s - 1.0, t - 1.0, 0.0],

@@ -132,8 +132,8 @@ fn force_curve(view: &mut View, image: &Image, sampler: &[u32; 4]) {
 }
 
 /// A border's colour, as the components of the format take it, from the first one on.
-fn placed(image: &Image, color: [u32; 4]) -> [u32; 4] {
-    let places = match image.border_swizzle {
+fn border_components(image: &Image, color: [u32; 4]) -> [u32; 4] {
+    let order = match image.border_swizzle {
         1 => [0, 3, 1, 2],
         2 => [3, 2, 1, 0],
         3 => [3, 0, 1, 2],
@@ -141,13 +141,13 @@ fn placed(image: &Image, color: [u32; 4]) -> [u32; 4] {
         5 => [1, 0, 3, 2],
         _ => [0, 1, 2, 3],
     };
-    places.map(|place: usize| color[place])
+    order.map(|component: usize| color[component])
 }
 
 /// The colour of a border whose components are 0 or 1.
 fn fixed_border(image: &Image, view: &View, components: [u8; 4]) -> [u32; 4] {
     let one = if view.format.is_integer() { 1 } else { 1f32.to_bits() };
-    placed(image, components.map(|component| if component == 0 { 0 } else { one }))
+    border_components(image, components.map(|component| if component == 0 { 0 } else { one }))
 }
 
 /// What an instruction gives: components by `dmask`, or `all` four.
@@ -240,7 +240,7 @@ impl Unit<'_> {
         memory: &mut Guest<'_>,
     ) -> Result<Results, Error> {
         let at = Coordinates {
-            at: address.place(self.image.kind),
+            at: address.on_axes(self.image.kind),
             layer: address.layer(self.image.kind),
             offset: address.offset,
             reference: address.reference,
@@ -284,11 +284,11 @@ impl Unit<'_> {
             Address::read(words, &self.shape, self.word, self.image.kind, false)
         });
         let kind = self.image.kind;
-        let places = match kind.is_cube() {
-            true => faces::on_first([&base, &x, &y].map(|at| (at.face(), at.place(kind)))),
-            false => [&base, &x, &y].map(|at| at.place(kind)),
+        let points = match kind.is_cube() {
+            true => faces::on_first([&base, &x, &y].map(|at| (at.face(), at.on_axes(kind)))),
+            false => [&base, &x, &y].map(|at| at.on_axes(kind)),
         };
-        let [base, x, y] = places;
+        let [base, x, y] = points;
         [x, y].map(|other| std::array::from_fn(|k| other[k] - base[k]))
     }
 
@@ -304,7 +304,7 @@ impl Unit<'_> {
                 std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * n + byte])))
             }
         };
-        Ok(placed(self.image, color))
+        Ok(border_components(self.image, color))
     }
 
     /// Loads, stores and atomics, of all lanes.

@@ -165,9 +165,9 @@ fn go_to(l: &mut Lifter<'_, '_>, node: &Node, address: Value) {
             let next = l.e.b.pc;
             let next = l.e.b.func.add_block(next);
             let address = l.e.get(kept);
-            let place = l.e.own.code.address(target);
-            let place = l.e.b.i64(place);
-            let cond = l.e.b.icmp(IntCC::Eq, address, place);
+            let there = l.e.own.code.address(target);
+            let there = l.e.b.i64(there);
+            let cond = l.e.b.icmp(IntCC::Eq, address, there);
             l.e.end_block(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
             l.e.start(next);
         }
@@ -190,13 +190,13 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     let tag = e.b.i64(NO_POSITION);
     let tagged = e.b.ior(address, tag);
     let mut target = e.b.select(low_address, tagged, address);
-    for (position, start, bytes) in e.own.code.windows() {
+    for (position, start, bytes) in e.own.code.positions() {
         let (start, bytes) = (e.b.i64(start), e.b.i64(bytes.into()));
         let offset = e.b.isub(address, start);
         let inside = e.b.icmp(IntCC::Ult, offset, bytes);
         let first = e.b.i64(position.into());
-        let place = e.b.iadd(offset, first);
-        target = e.b.select(inside, place, target);
+        let there = e.b.iadd(offset, first);
+        target = e.b.select(inside, there, target);
     }
     e.end_block(Terminator::BranchIndirect { address: target });
 }

@@ -9,7 +9,7 @@ use super::analysis::effects::{self, Effects, has_varying_scalar};
 use super::analysis::graph::{Graph, Node, ends_block};
 use super::analysis::hwreg;
 use super::analysis::ordered;
-use super::analysis::stage::Places;
+use super::analysis::stage::StageMemory;
 use super::analysis::statics::MODE_SKIP;
 use super::analysis::view::{HI, LANE, LO, Views};
 use super::analysis::views::Analysis;
@@ -35,7 +35,7 @@ pub(super) fn lift(
     graph: &Graph,
     analysis: &Analysis,
     options: &Options<'_>,
-    places: Option<&Places>,
+    stage_memory: Option<&StageMemory>,
     meter: &Meter,
 ) -> Result<(), Stopped> {
     meter.stage("lifting")?;
@@ -65,7 +65,7 @@ pub(super) fn lift(
     let own = Own::new(&mut slots, code, options);
     let mut lifter = Lifter { e: Emit::new(func, prologue, own), graph, analysis, blocks: &blocks };
     lifter.e.own.scratch_instructions = graph.scratch_instructions;
-    lifter.e.own.places = places;
+    lifter.e.own.stage_memory = stage_memory;
     lifter.e.own.behind_stores = ordered::behind_stores(graph);
     lifter.prologue(options);
     let mut held = 0;
@@ -161,8 +161,8 @@ impl Lifter<'_, '_> {
         }
         let mode = e.b.i32(options.mode);
         e.set_mode_bits(mode);
-        match e.own.places {
-            Some(places) => e.enter_stage(places),
+        match e.own.stage_memory {
+            Some(stage_memory) => e.enter_stage(stage_memory),
             None => {
                 let (low, high) = (e.builtin(Builtin::Launched(0)), e.builtin(Builtin::Launched(1)));
                 let lanes = e.wide(low, high);

@@ -33,7 +33,7 @@ use warpjit_ir::{Form, Function, Meter, Stopped};
 use crate::code::Code;
 use crate::stage::StageLayout;
 use analysis::graph::Graph;
-use analysis::stage::Places;
+use analysis::stage::StageMemory;
 pub use analysis::stage::check as check_stage;
 use analysis::views::Analysis;
 pub use options::{Entry, Options, Register};
@@ -64,10 +64,10 @@ pub fn lift(code: &Code<'_>, options: &Options<'_>, meter: &Meter) -> Result<Lif
     }
     let mut function = Function::new(options.name, Form::Spmd, 64);
     let mailbox = if topics::image::has_device(&graph) { topics::image::MAILBOX_BYTES } else { 0 };
-    let places = options.stage.map(|interface| Places::new(interface, &graph, mailbox));
-    lifter::lift(&mut function, code, &graph, &analysis, options, places.as_ref(), meter)?;
-    let local_bytes = places.as_ref().map_or(mailbox, |places| places.end);
-    Ok(Lifted { function, local_bytes, stage: places.map(|places| places.layout) })
+    let stage_memory = options.stage.map(|interface| StageMemory::new(interface, &graph, mailbox));
+    lifter::lift(&mut function, code, &graph, &analysis, options, stage_memory.as_ref(), meter)?;
+    let local_bytes = stage_memory.as_ref().map_or(mailbox, |stage_memory| stage_memory.end);
+    Ok(Lifted { function, local_bytes, stage: stage_memory.map(|stage_memory| stage_memory.layout) })
 }
 
 /// The same without knowing anything of masks.

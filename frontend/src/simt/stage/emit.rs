@@ -123,19 +123,19 @@ impl<O> Emitter<'_, O> {
                     let ahead = self.and_const(ahead, !3);
                     let bytes = self.b.i32(4 * input.words);
                     let mut within = self.b.icmp(IntCC::Ult, ahead, bytes);
-                    let mut place = if input.area.word_stride == 4 {
+                    let mut lane_address = if input.area.word_stride == 4 {
                         ahead
                     } else {
                         let stride = self.b.i32(input.area.word_stride / 4);
                         self.b.imul(ahead, stride)
                     };
                     let start = self.b.i32(input.area.start);
-                    place = self.b.iadd(place, start);
+                    lane_address = self.b.iadd(lane_address, start);
                     if let Some((offset, exists)) = self.vertex_offset(input, read.vertex) {
-                        place = self.b.iadd(place, offset);
+                        lane_address = self.b.iadd(lane_address, offset);
                         within = self.b.iand(within, exists);
                     }
-                    base = self.b.select(within, place, base);
+                    base = self.b.select(within, lane_address, base);
                     if input.plane {
                         plane = Some(match plane {
                             None => within,
@@ -279,14 +279,14 @@ impl<O> Emitter<'_, O> {
         let row = self.b.imul(count, stride);
         self.under(room, |e| {
             let none = e.b.i32(0);
-            let mut place = rows.start;
+            let mut address = rows.start;
             for output in &plan.outputs {
                 for n in 0..output.words {
                     let value = e.lane_memory(output.start + 4 * n);
                     let guard = e.guard;
-                    e.b.store(word(place), row, value, guard);
+                    e.b.store(word(address), row, value, guard);
                     e.set_lane_memory(output.start + 4 * n, none);
-                    place += 4;
+                    address += 4;
                 }
             }
             let one = e.b.i32(1);
@@ -297,8 +297,8 @@ impl<O> Emitter<'_, O> {
                 let own = e.shl_const(stream, 2);
                 e.b.store(word(latest), own, next, guard);
                 let flags = e.shl_const(stream, STREAM_SHIFT);
-                let place = e.shl_const(count, 2);
-                e.b.store(word(rows.cuts), place, flags, guard);
+                let address = e.shl_const(count, 2);
+                e.b.store(word(rows.cuts), address, flags, guard);
             }
         });
     }
@@ -318,18 +318,18 @@ impl<O> Emitter<'_, O> {
         };
         let none = self.b.i32(0);
         let any = self.b.icmp(IntCC::Ne, number, none);
-        let place = self.shl_const(number, 2);
+        let address = self.shl_const(number, 2);
         let four = self.b.i32(4);
-        let place = self.b.isub(place, four);
+        let address = self.b.isub(address, four);
         self.under(any, |e| {
             let guard = e.guard;
-            e.b.store(word(rows.cuts), place, flags, guard);
+            e.b.store(word(rows.cuts), address, flags, guard);
         });
     }
 
-    /// The place of a word of an output of tessellation control in shared memory, and where there is one: of a lane's own outputs, or
-    /// of the lane's patch.
-    fn shared_place(&mut self, plan: &Plan, patch: bool, at: At, lane: Value) -> (Value, Value) {
+    /// The address in shared memory of a word of an output of tessellation control, and in which lanes it exists: of the own outputs of
+    /// a lane, or of its patch.
+    fn shared_address(&mut self, plan: &Plan, patch: bool, at: At, lane: Value) -> (Value, Value) {
         let span = plan.spans[usize::from(patch)];
         let address = match at {
             At::Known(address) => self.b.i32(address),
@@ -340,7 +340,7 @@ impl<O> Emitter<'_, O> {
         let ahead = self.and_const(ahead, !3);
         let bytes = self.b.i32(span.end - span.first);
         let within = self.b.icmp(IntCC::Ult, ahead, bytes);
-        let place = if patch {
+        let address = if patch {
             let number = self.lane_word(plan, LaneWord::PatchInWarp);
             let row = self.b.imul(number, bytes);
             self.b.iadd(ahead, row)
@@ -351,21 +351,21 @@ impl<O> Emitter<'_, O> {
             self.b.iadd(word, lane)
         };
         let start = self.b.i32(span.start);
-        (self.b.iadd(place, start), within)
+        (self.b.iadd(address, start), within)
     }
 
     /// Reads an output of tessellation control: of a lane, or of the own patch.
     pub(crate) fn shared_output(&mut self, plan: &Plan, patch: bool, at: At, lane: Value) -> Value {
-        let (place, within) = self.shared_place(plan, patch, at, lane);
-        let value = self.b.load(MemAccess { space: Space::Shared, ..word(0) }, place, None);
+        let (address, within) = self.shared_address(plan, patch, at, lane);
+        let value = self.b.load(MemAccess { space: Space::Shared, ..word(0) }, address, None);
         self.if_there(Some(within), value)
     }
 
     /// Writes an output of tessellation control.
     pub(crate) fn set_shared_output(&mut self, plan: &Plan, patch: bool, at: At, value: Value) {
         let lane = self.builtin(Builtin::LaneId);
-        let (place, within) = self.shared_place(plan, patch, at, lane);
+        let (address, within) = self.shared_address(plan, patch, at, lane);
         let guard = Some(self.narrowed(within));
-        self.b.store(MemAccess { space: Space::Shared, ..word(0) }, place, value, guard);
+        self.b.store(MemAccess { space: Space::Shared, ..word(0) }, address, value, guard);
     }
 }

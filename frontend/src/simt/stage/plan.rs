@@ -1,4 +1,8 @@
-//! Where the words of a stage's lane are ([`Plan`]), made from the interface and from what the program uses.
+//! Lays out the memory of Tesla's and Fermi's stage programs.
+//!
+//! In: the launch's interface (inputs, outputs) and what the program uses of it ([`Uses`]). Out: a [`Plan`], which says for each input,
+//! output and system value at which address of a lane's local memory it is, or of shared memory for tessellation. The emitter
+//! (`emit.rs`) reads it to make loads and stores, the launch to fill the inputs and collect the outputs.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Face and place of a cube's direction, as `texprep cube` gives them; docs/hardware/textures-nv.md section 9.
+//! Face and point on it of a cube's direction, as `texprep cube` gives them; docs/hardware/textures-nv.md section 9.
 
-/// The face, and the place on it from 0 to 1.
-pub(super) fn place(direction: [f32; 3]) -> (u32, [f32; 2]) {
+/// The face, and the point on it from 0 to 1.
+pub(super) fn face_point(direction: [f32; 3]) -> (u32, [f32; 2]) {
     let [x, y, z] = direction.map(|c| if c.is_finite() { c } else { 0.0 });
     let [ax, ay, az] = [x, y, z].map(f32::abs);
     // Of equal ones z counts before y before x.
@@ -24,9 +24,9 @@ mod tests {
 
     #[test]
     fn faces() {
-        assert_eq!(place([2.0, 0.0, 0.0]), (0, [0.5, 0.5]));
-        assert_eq!(place([-1.0, 0.5, 0.0]), (1, [0.5, 0.25]));
-        assert_eq!(place([1.0, 1.0, 1.0]), (4, [1.0, 0.0]));
-        assert_eq!(place([0.0; 3]), (4, [0.5, 0.5]));
+        assert_eq!(face_point([2.0, 0.0, 0.0]), (0, [0.5, 0.5]));
+        assert_eq!(face_point([-1.0, 0.5, 0.0]), (1, [0.5, 0.25]));
+        assert_eq!(face_point([1.0, 1.0, 1.0]), (4, [1.0, 0.0]));
+        assert_eq!(face_point([0.0; 3]), (4, [0.5, 0.5]));
     }
 }

@@ -226,10 +226,10 @@ struct LaneArguments {
 impl LaneArguments {
     /// Names the texel of a sample; none, if there is no such sample.
     fn choose_sample(&mut self, mode: samples::Mode, sample: u32) {
-        for (axis, place) in mode.place(sample).into_iter().enumerate() {
+        for (axis, within) in mode.texel(sample).into_iter().enumerate() {
             let texel = self.coordinates[axis].wrapping_add_signed(self.offset[axis]);
             let first = texel.checked_mul(1 << mode.log2[axis]).filter(|_| sample < mode.count());
-            self.coordinates[axis] = first.map_or(u32::MAX, |first| first + place);
+            self.coordinates[axis] = first.map_or(u32::MAX, |first| first + within);
             self.offset[axis] = 0;
         }
     }
@@ -362,11 +362,11 @@ fn execute(
         }
         Operation::Fetch => {
             let level = if request.level == Level::Given { arguments.level } else { 0 };
-            let mut place = arguments.coordinates;
-            for (axis, offset) in place.iter_mut().zip(arguments.offset) {
+            let mut texel = arguments.coordinates;
+            for (axis, offset) in texel.iter_mut().zip(arguments.offset) {
                 *axis = axis.wrapping_add_signed(offset);
             }
-            prepared.fetch(place, arguments.layer, level, memory)
+            prepared.fetch(texel, arguments.layer, level, memory)
         }
         Operation::QueryLevel => {
             let LodQuery { raw, used } = prepared.query_lod(&at, &detail);
@@ -376,7 +376,7 @@ fn execute(
         Operation::QuerySize => Ok(query_size(view, arguments.level, CubeSize::Cubes)),
         Operation::Query(_) => Ok([0; 4]),
         Operation::CubeFace => {
-            let (face, [u, v]) = cube::place(at.at);
+            let (face, [u, v]) = cube::face_point(at.at);
             Ok([u.to_bits(), v.to_bits(), at.layer.wrapping_mul(6).wrapping_add(face), 0])
         }
     }

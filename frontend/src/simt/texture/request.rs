@@ -28,7 +28,7 @@ pub(crate) enum Operation {
     QuerySize,
     /// What else a header or a sampler says.
     Query(Query),
-    /// Face and place of a cube's direction.
+    /// Face of a cube's direction, and the point on it.
     CubeFace,
 }
 

@@ -1,5 +1,5 @@
 //! Textures with several samples a texel. Their samples are texels of an image that is two or four times as wide, and as high or twice as
-//! high: a program of Tesla computes the places of samples itself, the texture units of Fermi do it (docs/hardware/textures-nv.md
+//! high: a program of Tesla computes the texels of samples itself, the texture units of Fermi do it (docs/hardware/textures-nv.md
 //! section 6).
 
 use warpjit_ir::device::TextureEntry;
@@ -32,7 +32,7 @@ impl Mode {
     }
 
     /// The texel of a sample, from the pixel's first one on: pairs side by side, two pairs one above the other, four beside four.
-    pub fn place(self, sample: u32) -> [u32; 2] {
+    pub fn texel(self, sample: u32) -> [u32; 2] {
         [sample & 1 | sample >> 1 & 2, sample >> 1 & 1]
     }
 
@@ -47,7 +47,7 @@ impl Mode {
             8 => &EIGHT,
             _ => &[],
         };
-        table.get(sample as usize).map_or([0.0; 2], |place| place.map(|n| f32::from(n) / 16.0))
+        table.get(sample as usize).map_or([0.0; 2], |at| at.map(|n| f32::from(n) / 16.0))
     }
 }
 
@@ -57,14 +57,14 @@ mod tests {
 
     /// All samples of a pixel have texels of their own, which fill it.
     #[test]
-    fn places() {
+    fn texels() {
         for code in 0..16 {
             let mode = mode(&[0, 0, 0, 0, 0, 0, 0, code << 12]);
             let [width, height] = mode.log2.map(|log2| 1u32 << log2);
-            let mut places: Vec<_> = (0..mode.count()).map(|sample| mode.place(sample)).collect();
-            places.sort_unstable();
+            let mut texels: Vec<_> = (0..mode.count()).map(|sample| mode.texel(sample)).collect();
+            texels.sort_unstable();
             let all: Vec<_> = (0..width).flat_map(|x| (0..height).map(move |y| [x, y])).collect();
-            assert_eq!(places, all, "{code}");
+            assert_eq!(texels, all, "{code}");
             let mut positions: Vec<_> =
                 (0..mode.count()).map(|sample| mode.position(sample).map(|c| (c * 16.0) as i32)).collect();
             positions.sort_unstable();

@@ -93,11 +93,11 @@ pub fn nan_bits_seen(func: &Function) -> Vec<bool> {
     seen_values(func, &HashSet::new())
 }
 
-/// A use that shows bits: instruction and place of the operand.
-type Place = (Inst, usize);
+/// A use that shows bits: the instruction and the index of the operand.
+type OperandUse = (Inst, usize);
 
 /// Values whose NaN bits are seen. The uses in `but` are ignored.
-fn seen_values(func: &Function, but: &HashSet<Place>) -> Vec<bool> {
+fn seen_values(func: &Function, but: &HashSet<OperandUse>) -> Vec<bool> {
     let mut seen = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
     let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
@@ -142,7 +142,7 @@ fn sink(func: &mut Function) -> bool {
     let bits = [Scalar::F32, Scalar::F64].map(|s| canonical_bits(func, s));
     let clean = clean_values(func, &feeds, bits);
     let depths = depths(func, &feeds, &loops);
-    let mut places: Vec<(Block, Place, Vec<Value>)> = Vec::new();
+    let mut uses: Vec<(Block, OperandUse, Vec<Value>)> = Vec::new();
     for &block in &cfg.rpo {
         let depth = loops.depth(block);
         for &inst in func.block(block).insts.iter().filter(|&&inst| use_of(func.inst(inst)) == Use::Sees) {
@@ -150,18 +150,18 @@ fn sink(func: &mut Function) -> bool {
                 if clean[value.index()] && depths[value.index()] > depth {
                     let sources = sources(func, &feeds, value);
                     let deeper = sources.into_iter().filter(|v| depths[v.index()] > depth).collect();
-                    places.push((block, (inst, n), deeper));
+                    uses.push((block, (inst, n), deeper));
                 }
             }
         }
     }
-    let all: HashSet<Place> = places.iter().map(|p| p.1).collect();
+    let all: HashSet<OperandUse> = uses.iter().map(|p| p.1).collect();
     let seen = seen_values(func, &all);
-    places.retain(|(_, _, deeper)| deeper.iter().any(|v| !seen[v.index()]));
-    for (block, (inst, n), _) in &places {
+    uses.retain(|(_, _, deeper)| deeper.iter().any(|v| !seen[v.index()]));
+    for (block, (inst, n), _) in &uses {
         canonical_at(func, *block, *inst, *n, bits);
     }
-    !places.is_empty()
+    !uses.is_empty()
 }
 
 /// Arguments that go to each parameter.

@@ -113,11 +113,11 @@ impl LaneLoop {
         let mut kept = Vec::new();
         for value in used_behind(func, head, next) {
             // Outside `inside`, a parameter keeps the value that it had at the start of the last iteration.
-            let place = taken.args.iter().position(|&a| a == value)?;
-            if func.ty(value).uniform || get(value) != Outside::Is(data.params[place]) {
+            let index = taken.args.iter().position(|&a| a == value)?;
+            if func.ty(value).uniform || get(value) != Outside::Is(data.params[index]) {
                 return None;
             }
-            kept.push((value, place));
+            kept.push((value, index));
         }
         let mut truths = HashMap::new();
         known_if(func, *again, true, &mut truths);
@@ -181,8 +181,8 @@ impl LaneLoop {
         let types: Vec<Type> = params.iter().map(|&p| func.ty(p)).collect();
         let [entered, left] = [enter, rest]
             .map(|block| types.iter().map(|&ty| func.add_param(block, ty)).collect::<Vec<Value>>());
-        let place_of = |v: Value| params.iter().position(|&p| p == v).unwrap_or(0);
-        let inside = place_of(self.inside);
+        let index_of = |v: Value| params.iter().position(|&p| p == v).unwrap_or(0);
+        let inside = index_of(self.inside);
 
         self.test_few(func, enter, entered[inside], most, (rest, &entered), &entered);
         self.test_few(func, head, self.again, most, (rest, &self.args), &self.args);
@@ -193,7 +193,7 @@ impl LaneLoop {
         let lanes = ballot(&mut b, left[inside]);
         let zero = b.i64(0);
         let some = b.icmp(IntCC::Ne, lanes, zero);
-        let start: Vec<Value> = self.kept.iter().map(|&(_, place)| left[place]).collect();
+        let start: Vec<Value> = self.kept.iter().map(|&(_, index)| left[index]).collect();
         let none = BlockCall { block: behind, args: start.clone() };
         b.terminate(Terminator::BrIf { cond: some, taken: keep.into(), next: none });
 
@@ -269,7 +269,7 @@ impl LaneLoop {
         for inst in func.block(head).insts.clone() {
             copy.inst(func, alone, func.inst(inst).clone());
         }
-        let args = turn.iter().map(|&(v, _)| copy.get(self.args[place_of(v)])).collect();
+        let args = turn.iter().map(|&(v, _)| copy.get(self.args[index_of(v)])).collect();
         let cond = copy.get(self.again);
         let taken = BlockCall { block: alone, args };
         func.block_mut(alone).term = Some(Terminator::BrIf { cond, taken, next: put.into() });
@@ -410,8 +410,8 @@ pub fn sink_casts(func: &mut Function) -> bool {
         }
         for &inst in &func.block(head).insts {
             let data = func.inst(inst);
-            let places = data.result.and_then(|r| uses.get(&r));
-            let only = places.is_some_and(|list| list.iter().all(|&b| b == Some(behind)));
+            let users = data.result.and_then(|r| uses.get(&r));
+            let only = users.is_some_and(|list| list.iter().all(|&b| b == Some(behind)));
             if data.op == Opcode::Bitcast && only {
                 moved.push((head, behind, inst));
             }
@@ -521,11 +521,11 @@ fn known_if(func: &Function, v: Value, truth: bool, known: &mut HashMap<Value, b
 }
 
 /// Whether a parameter of a loop of one block is a constant truth value when the loop is entered.
-fn starts_as(func: &Function, head: Block, place: usize, truth: bool) -> bool {
+fn starts_as(func: &Function, head: Block, index: usize, truth: bool) -> bool {
     let mut always = true;
     for block in func.block_ids().filter(|&b| b != head) {
         for call in func.block(block).term.iter().flat_map(|term| term.calls()).filter(|c| c.block == head) {
-            let bits = call.args.get(place).and_then(|&a| func.as_const(a));
+            let bits = call.args.get(index).and_then(|&a| func.as_const(a));
             always &= bits == Some(u64::from(truth));
         }
     }

@@ -10,7 +10,7 @@ use warpjit_ir_core::entities::{Block, Inst, Value};
 use warpjit_ir_core::function::{Form, Function, Terminator};
 
 /// Most blocks that get a copy of one operation.
-const MOST_PLACES: usize = 4;
+const MOST_BLOCKS: usize = 4;
 
 /// Most operations that the pass may add to a function.
 const MOST_COPIES: usize = 400;
@@ -40,27 +40,27 @@ pub fn run(func: &mut Function) -> bool {
         for &inst in insts.iter().rev() {
             let data = func.inst(inst);
             let Some(result) = data.result.filter(|_| data.op.is_pure()) else { continue };
-            let Some(places) = users.get(&result).filter(|places| places.len() <= MOST_PLACES) else {
+            let Some(blocks) = users.get(&result).filter(|blocks| blocks.len() <= MOST_BLOCKS) else {
                 continue;
             };
             let outside = |b: &Block| loops.innermost[b.index()].is_none() && returns(func, *b);
-            if !places.iter().all(outside) || copies + places.len() > MOST_COPIES {
+            if !blocks.iter().all(outside) || copies + blocks.len() > MOST_COPIES {
                 continue;
             }
-            let places = places.clone();
-            copies += places.len();
+            let blocks = blocks.clone();
+            copies += blocks.len();
             for &arg in &func.inst(inst).args {
                 let of = users.entry(arg).or_default();
                 of.retain(|b| *b != block || uses_besides(func, block, arg, &gone, inst));
-                places.iter().for_each(|p| {
+                blocks.iter().for_each(|p| {
                     if !of.contains(p) {
                         of.push(*p)
                     }
                 });
             }
             gone.push(inst);
-            for &place in &places {
-                copy_to(func, inst, place);
+            for &target in &blocks {
+                copy_to(func, inst, target);
             }
             changed = true;
         }
@@ -101,17 +101,17 @@ fn uses_besides(func: &Function, block: Block, value: Value, gone: &[Inst], leav
 }
 
 /// Puts a copy of an instruction at the start of a block and makes the block use the copy's result.
-fn copy_to(func: &mut Function, inst: Inst, place: Block) {
+fn copy_to(func: &mut Function, inst: Inst, target: Block) {
     let data = func.inst(inst).clone();
     let Some(old) = data.result else { return };
     let ty = func.ty(old);
     let copy = func.make_inst(data.op, &data.args, data.imm, Some(ty), data.pc);
     let Some(new) = func.inst(copy).result else { return };
     let map = |v: Value| if v == old { new } else { v };
-    for other in func.block(place).insts.clone() {
+    for other in func.block(target).insts.clone() {
         func.inst_mut(other).args.iter_mut().for_each(|a| *a = map(*a));
     }
-    let block = func.block_mut(place);
+    let block = func.block_mut(target);
     block.insts.insert(0, copy);
     if let Some(term) = &mut block.term {
         term.map_uses(map);

@@ -32,7 +32,7 @@ pub struct InLaunch<'a> {
     /// Global memory.
     pub memory: &'a Memory,
     /// Polled now and then.
-    pub patience: &'a dyn StopPoll,
+    pub stop_poll: &'a dyn StopPoll,
 }
 
 /// Does not let a launch pause.
@@ -68,7 +68,7 @@ impl RunningBlock {
     ) -> Option<Turn> {
         stepper.look_for_chain();
         if !stepper.may_run_convergent() {
-            return self.part_ways(launch);
+            return self.diverge(launch);
         }
         let mut calls = stepper.take_calls();
         let turn = self.run_groups(launch, stepper, spent, &mut calls);
@@ -83,14 +83,14 @@ impl RunningBlock {
         spent: &mut u64,
         calls: &mut Vec<Call>,
     ) -> Option<Turn> {
-        let (mut at, mut whole, mut place) = (launch.tiers.start().block, true, None);
+        let (mut at, mut whole, mut index) = (launch.tiers.start().block, true, None);
         if self.fresh {
             if self.version.is_none() {
                 self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
             }
-            place = self.version.and_then(|version| stepper.place_at_start(version));
-            if place.is_none() {
-                return self.part_ways(launch);
+            index = self.version.and_then(|version| stepper.index_at_start(version));
+            if index.is_none() {
+                return self.diverge(launch);
             }
         } else {
             (at, whole) = self.next_group(launch.tiers)?;
@@ -102,13 +102,13 @@ impl RunningBlock {
         // The head of a loop that certainly waits, if they have reached one.
         let mut waited = None;
         let mut repeats = Repeats::new(FIRST_LOOK);
-        // `stop`: the path-cache node of `place`, if known. `came`: the node and successor by which the warps came.
+        // `stop`: the path-cache node of `index`, if known. `came`: the node and successor by which the warps came.
         let (mut stop, mut came) = (None, None);
         loop {
-            let found = match place.take() {
+            let found = match index.take() {
                 Some(found) => found,
                 None => {
-                    let Some(found) = stepper.place_for_all(at, self.group(at, whole), &known) else {
+                    let Some(found) = stepper.index_for_all(at, self.group(at, whole), &known) else {
                         if whole {
                             self.land(at, steps, !calls.is_empty(), stepper);
                         }
@@ -129,7 +129,7 @@ impl RunningBlock {
             let called = calls.iter().map(|call| &self.warps[call.tag].warp);
             if !stepper.have_steps(at, found, called) {
                 if self.fresh {
-                    return self.part_ways(launch);
+                    return self.diverge(launch);
                 }
                 if whole {
                     self.land(at, steps, true, stepper);
@@ -138,7 +138,7 @@ impl RunningBlock {
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.patience, &mut repeats);
+            let ended = stepper.run_convergent(at, found, calls, &mut view, launch.stop_poll, &mut repeats);
             let insts = stepper.insts(at);
             if let Some(kind) = ended {
                 *spent += insts * calls.len() as u64;
@@ -155,12 +155,12 @@ impl RunningBlock {
                     }
                     at = next;
                     steps += insts;
-                    if launch.patience.stop() {
+                    if launch.stop_poll.stop() {
                         return Some(Turn::Stopped);
                     }
                     let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at)
                         || repeats.step(at, || self.group(at, true));
-                    let pauses = launch.plan.may_pause && launch.patience.pause();
+                    let pauses = launch.plan.may_pause && launch.stop_poll.pause();
                     if waits || pauses || *spent >= BLOCK_SLICE {
                         self.land(at, steps, true, stepper);
                         return Some(Turn::Suspended);
@@ -172,7 +172,7 @@ impl RunningBlock {
                         let living = living.map(|resident| &resident.warp);
                         match stepper.path_cache().follow(from, way, living) {
                             Some((next, block, version)) if block == at => {
-                                (stop, place) = (Some(next), Some(version));
+                                (stop, index) = (Some(next), Some(version));
                             }
                             _ => known = stepper.path_cache().known_behind(from),
                         }
@@ -196,7 +196,7 @@ impl RunningBlock {
             if let Some(turn) = parted {
                 return Some(turn);
             }
-            if launch.plan.may_pause && launch.patience.pause() && self.living > 0 {
+            if launch.plan.may_pause && launch.stop_poll.pause() && self.living > 0 {
                 return Some(Turn::Suspended);
             }
             if *spent >= BLOCK_SLICE {
@@ -221,7 +221,7 @@ impl RunningBlock {
     }
 
     /// Gives each warp its own initial state, if none has run yet.
-    fn part_ways(&mut self, launch: &InLaunch<'_>) -> Option<Turn> {
+    fn diverge(&mut self, launch: &InLaunch<'_>) -> Option<Turn> {
         if self.fresh {
             self.restart(launch.plan, launch.tiers);
         }
@@ -412,13 +412,13 @@ impl RunningBlock {
         number: usize,
         fault: BlockFault,
     ) -> Turn {
-        let patience = Unpaused(launch.patience);
+        let stop_poll = Unpaused(launch.stop_poll);
         for lower in 0..number {
             let resident = &self.warps[lower];
             if resident.warp.ended || resident.waits.is_some() {
                 continue;
             }
-            match self.warp_slice(lower, launch.plan, launch.memory, stepper, &patience) {
+            match self.warp_slice(lower, launch.plan, launch.memory, stepper, &stop_poll) {
                 Err(first) => return Turn::Faulted(first),
                 Ok(None) => return Turn::Stopped,
                 Ok(Some(_)) => {}

@@ -97,8 +97,8 @@ pub struct RunningBlock {
     version: Option<u32>,
     /// Instructions executed by warps that ended together; their own state does not count them.
     ended_steps: (u64, u64),
-    /// Its place in the segments that the launch provides for each warp.
-    place: Option<SegmentPart>,
+    /// Its part of the segments that the launch provides for each warp.
+    part: Option<SegmentPart>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
     /// The strategy with which it runs. Its frames have the layout of that strategy.
@@ -141,26 +141,26 @@ pub enum Turn {
 }
 
 impl RunningBlock {
-    /// Makes a block ready to run. `place` is its place in the segments that the launch provides for each warp.
+    /// Makes a block ready to run. `part` is its part of the segments that the launch provides for each warp.
     pub fn new(
         plan: &Plan,
         tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
         index: u64,
-        place: Option<SegmentPart>,
+        part: Option<SegmentPart>,
     ) -> Self {
         let start = tiers.start();
-        let mut block = RunningBlock { place, ..RunningBlock::unprepared(plan, tiers, index) };
-        if let Some(place) = &block.place {
-            plan.segments.clear(memory, place, plan.warps);
+        let mut block = RunningBlock { part, ..RunningBlock::unprepared(plan, tiers, index) };
+        if let Some(part) = &block.part {
+            plan.segments.clear(memory, part, plan.warps);
         }
         if let (Some(stage), Some(resident)) = (&plan.stage, block.warps.first_mut()) {
             stage.fill(&mut resident.local, index, true);
             stage.fill_shared(block.shared.contents(), index);
         }
         for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
-            for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
+            for (slot, value) in plan.segments.slots(block.part.as_ref(), plan.warps, number) {
                 write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
             }
             if start.prologue.is_some() {
@@ -204,7 +204,7 @@ impl RunningBlock {
             fresh: false,
             version: None,
             ended_steps: (0, 0),
-            place: None,
+            part: None,
             was_prepared: false,
             strategy: Strategy::default(),
         };
@@ -244,8 +244,8 @@ impl RunningBlock {
         if let Some(stage) = &plan.stage {
             stage.fill_shared(self.shared.contents(), index);
         }
-        if let Some(place) = &self.place {
-            plan.segments.clear(memory, place, plan.warps);
+        if let Some(part) = &self.part {
+            plan.segments.clear(memory, part, plan.warps);
         }
     }
 
@@ -326,18 +326,18 @@ impl RunningBlock {
         plan.shared.len() + plan.warps as usize * (tiers.frame_bytes() + local + 512)
     }
 
-    /// Runs the block for a slice. `patience` is polled now and then.
+    /// Runs the block for a slice. `stop_poll` is polled now and then.
     pub fn turn(
         &mut self,
         plan: &Plan,
         tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Turn {
         let mut spent = 0;
         loop {
-            let launch = InLaunch { plan, tiers, memory, patience };
+            let launch = InLaunch { plan, tiers, memory, stop_poll };
             if let Some(turn) = self.run_convergent(&launch, stepper, &mut spent) {
                 return turn;
             }
@@ -354,7 +354,7 @@ impl RunningBlock {
                     resident.waits = None;
                 }
                 ran = true;
-                match self.warp_slice(number, plan, memory, stepper, patience) {
+                match self.warp_slice(number, plan, memory, stepper, stop_poll) {
                     Ok(Some(slice)) => {
                         spent += slice.steps;
                         all_wait &= slice.waits;
@@ -362,7 +362,7 @@ impl RunningBlock {
                     Ok(None) => return Turn::Stopped,
                     Err(fault) => return Turn::Faulted(fault),
                 }
-                if plan.may_pause && self.living > 0 && patience.is_paused() {
+                if plan.may_pause && self.living > 0 && stop_poll.is_paused() {
                     return Turn::Suspended;
                 }
             }
@@ -372,7 +372,7 @@ impl RunningBlock {
             if !ran {
                 return Turn::Faulted(self.deadlock());
             }
-            if patience.stop() {
+            if stop_poll.stop() {
                 return Turn::Stopped;
             }
             // Where all wait, only another block can help, or the host: the rest of the slice would be looks in vain.
@@ -389,7 +389,7 @@ impl RunningBlock {
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Result<Option<Slice>, BlockFault> {
         let start = self.warps[number].warp.steps;
         // The head of a loop that certainly waits, if the warp has reached one.
@@ -404,7 +404,7 @@ impl RunningBlock {
                 &mut resident.midway,
                 &mut view,
                 &mut resident.hint,
-                patience,
+                stop_poll,
                 Some(until),
             );
             let steps = resident.warp.steps.saturating_sub(start);
@@ -415,7 +415,7 @@ impl RunningBlock {
                 Step::Stopped => return Ok(None),
             };
             let goes_on = self.settle(number, flow, stepper)?;
-            let pauses = plan.may_pause && patience.pause();
+            let pauses = plan.may_pause && stop_poll.pause();
             if !goes_on || pauses || steps >= WARP_SLICE {
                 self.warps[number].first_look.after(&repeats);
                 return Ok(Some(Slice { steps, waits: false }));

@@ -29,7 +29,7 @@ pub type BadState = &'static str;
 /// A warp, its slots and its local memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarpWords {
-    /// Masks, place, stack and counts.
+    /// Masks, program counter, stack and counts.
     pub state: WarpState,
     /// The barrier that it waits at, and the guest address of the barrier instruction.
     pub waits: Option<(u8, u32)>,
@@ -44,8 +44,8 @@ pub struct WarpWords {
 pub struct BlockState {
     /// Linear index in the grid.
     pub index: u64,
-    /// Its place in memory that is divided among warps.
-    pub place: Option<u32>,
+    /// Its part of memory that is divided among warps.
+    pub part: Option<u32>,
     /// Its warps.
     pub warps: Vec<WarpWords>,
     /// Shared memory.
@@ -54,7 +54,7 @@ pub struct BlockState {
     pub locks: Vec<u64>,
     /// Its barriers by number.
     pub barriers: Vec<Barrier>,
-    /// Contents of its place, as far as the launch provides the memory.
+    /// Contents of its part, as far as the launch provides the memory.
     pub scratch: Vec<u8>,
 }
 
@@ -106,7 +106,7 @@ impl RunningBlock {
         (plan, tiers, memory): (&Plan, &Tiers, &Memory),
         portable: &Portable,
         stepper: &mut Stepper<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Result<(), BlockFault> {
         if self.fresh {
             self.restart(plan, tiers);
@@ -126,7 +126,7 @@ impl RunningBlock {
                         &mut resident.midway,
                         &mut view,
                         &mut resident.hint,
-                        patience,
+                        stop_poll,
                         None,
                     ),
                 };
@@ -167,16 +167,16 @@ impl RunningBlock {
             WarpWords { state, waits: resident.waits, slots, local }
         });
         let warps = warps.collect();
-        let place = self.place.as_ref();
+        let part = self.part.as_ref();
         BlockState {
             index: self.index,
-            place: place.map(|place| place.number()),
+            part: part.map(|part| part.number()),
             warps,
             shared: self.shared.bytes().to_vec(),
             locks: self.shared.locks().to_vec(),
             barriers: self.barriers.list().to_vec(),
-            scratch: place
-                .map_or_else(Vec::new, |place| plan.segments.contents(memory, Some(place), plan.warps)),
+            scratch: part
+                .map_or_else(Vec::new, |part| plan.segments.contents(memory, Some(part), plan.warps)),
         }
     }
 
@@ -188,18 +188,18 @@ impl RunningBlock {
         stepper: &mut Stepper<'_>,
         state: &BlockState,
     ) -> Result<Box<RunningBlock>, BadState> {
-        if state.place.is_some() != plan.segments.have_parts() {
-            return Err("a block has a place where there are none, or none where there are");
+        if state.part.is_some() != plan.segments.have_parts() {
+            return Err("a block has a part where there are none, or none where there are");
         }
-        let place = match state.place {
+        let part = match state.part {
             None => None,
             Some(number) => Some(
                 plan.segments
                     .take_numbered_part(number)
-                    .ok_or("a block's place does not exist or is taken")?,
+                    .ok_or("a block's part does not exist or is taken")?,
             ),
         };
-        let scratch = place.as_ref().map_or(0, |place| plan.segments.kept_bytes(Some(place), plan.warps));
+        let scratch = part.as_ref().map_or(0, |part| plan.segments.kept_bytes(Some(part), plan.warps));
         let uses_local = tiers.start().uses_local;
         let local =
             if uses_local { plan.local_bytes.next_multiple_of(4) as usize * plan.lanes as usize } else { 0 };
@@ -226,7 +226,7 @@ impl RunningBlock {
                 return Err("a warp that has ended waits");
             }
         }
-        let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, state.index, place));
+        let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, state.index, part));
         for (resident, words) in block.warps.iter_mut().zip(&state.warps) {
             let mut rest = words.slots.as_slice();
             for &(slot, ty) in &portable.slots {
@@ -264,8 +264,8 @@ impl RunningBlock {
         block.shared.contents().copy_from_slice(&state.shared);
         block.shared.locks().copy_from_slice(&state.locks);
         block.barriers.set(&state.barriers);
-        if let Some(place) = &block.place {
-            plan.segments.put_back(memory, Some(place), plan.warps, &state.scratch);
+        if let Some(part) = &block.part {
+            plan.segments.put_back(memory, Some(part), plan.warps, &state.scratch);
         }
         Ok(block)
     }

@@ -155,8 +155,8 @@ impl Jit {
         budget: Budget,
         spent: Usage,
     ) -> Result<Jit, Error> {
-        let target = Target::host(variant.host.into())
-            .map_err(|error| ConfigError::Host { reason: error.to_string() })?;
+        let target =
+            Target::host(variant.host).map_err(|error| ConfigError::Host { reason: error.to_string() })?;
         let (offsets, _) = kernel.func.frame_layout();
         let generator = variant.generator().on(&target);
         let mut jit = Jit {

@@ -32,7 +32,7 @@ impl Phase {
     }
 
     /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
-    pub fn apart(&self) -> Vec<Option<i32>> {
+    pub fn vector_strides(&self) -> Vec<Option<i32>> {
         let lanes = u32::from(self.chunk_groups) * 4;
         self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
     }

@@ -253,7 +253,7 @@ impl Jit {
                 func: &phase.region.mask,
                 chunk_groups: phase.chunk_groups,
                 slot_shapes: phase.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
-                apart: phase.apart(),
+                apart: phase.vector_strides(),
                 by_firsts: phase.by_firsts.clone(),
                 insts: guest_insts(func, &phase.region),
                 successors: phase.successors.clone(),

@@ -142,9 +142,9 @@ impl<'a> Scheduler<'a> {
         let mut others = Default::default();
         blocks.retain_mut(|block| {
             let means = this.means_of(block.strategy, &mut vectors, &mut others, watch);
-            let patience = OfBlock { scheduler: this, index: block.index };
+            let stop_poll = OfBlock { scheduler: this, index: block.index };
             let launch = (this.plan, means.tiers, this.memory);
-            match block.come_to_rest(launch, &portable, &mut means.stepper, &patience) {
+            match block.come_to_rest(launch, &portable, &mut means.stepper, &stop_poll) {
                 Ok(()) => true,
                 Err(fault) => {
                     this.fail(block.index, fault);

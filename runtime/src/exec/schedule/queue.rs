@@ -75,7 +75,7 @@ impl Scheduler<'_> {
         batch: &mut BlockBatch,
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Fresh {
-        let mut place = None;
+        let mut part = None;
         if self.limited {
             // Take the room first, then the block. So blocks start in order, as on the hardware, and a block may wait
             // for lower ones.
@@ -83,8 +83,8 @@ impl Scheduler<'_> {
                 return Fresh::None;
             }
             if spare.is_none() {
-                place = self.plan.segments.take_part();
-                if place.is_none() {
+                part = self.plan.segments.take_part();
+                if part.is_none() {
                     return Fresh::NoRoom;
                 }
             }
@@ -114,9 +114,9 @@ impl Scheduler<'_> {
                 block
             }
             None => {
-                let place = place.or_else(|| self.plan.segments.take_part());
+                let part = part.or_else(|| self.plan.segments.take_part());
                 let mut block =
-                    Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, place));
+                    Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, part));
                 block.strategy = self.strategy_of(tiers);
                 block
             }

@@ -59,9 +59,9 @@ impl Scheduler<'_> {
                     }
                 },
             };
-            let patience = OfBlock { scheduler: self, index: batch.blocks.start };
+            let stop_poll = OfBlock { scheduler: self, index: batch.blocks.start };
             let launch =
-                InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
+                InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, stop_poll: &stop_poll };
             let started = self.start_clock(self.tiers);
             let (runner, end) = runner.run(&launch, stepper, &batch.blocks);
             self.stop_clock(started, Strategy::Vectors, self.tiers, end.blocks);

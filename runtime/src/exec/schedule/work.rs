@@ -96,9 +96,9 @@ impl Scheduler<'_> {
             let means = self.means_of(block.strategy, &mut vectors, &mut others, watch);
             sampler.empty();
             let (index, strategy) = (block.index, block.strategy);
-            let patience = OfBlock { scheduler: self, index };
+            let stop_poll = OfBlock { scheduler: self, index };
             let started = self.start_clock(means.tiers);
-            let turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
+            let turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &stop_poll);
             let (turn, more) = self.go_on(&mut block, turn, means, &mut fresh, &mut steps);
             done += more;
             self.stop_clock(started, strategy, means.tiers, more + u64::from(matches!(turn, Turn::Done)));
@@ -191,8 +191,8 @@ impl Scheduler<'_> {
             let (warps, threads) = block.steps();
             *steps = (steps.0 + warps, steps.1 + threads);
             block.reset(self.plan, means.tiers, self.memory, next);
-            let patience = OfBlock { scheduler: self, index: next };
-            turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
+            let stop_poll = OfBlock { scheduler: self, index: next };
+            turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &stop_poll);
         }
         (turn, done)
     }

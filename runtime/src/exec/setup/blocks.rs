@@ -76,7 +76,7 @@ impl Plan {
     /// A coordinate of a thread in its block. Computed for each lane of each warp that starts, so it avoids divisions
     /// where possible.
     #[inline]
-    fn place_of(&self, thread: u32, axis: u8) -> u32 {
+    fn coordinate(&self, thread: u32, axis: u8) -> u32 {
         let [x, y, _] = self.size;
         let row = |thread: u32| if thread < x { 0 } else { thread / x };
         match axis {
@@ -94,7 +94,7 @@ impl Plan {
         let axis = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().unwrap_or(0);
         match value {
             Builtin::Tid(n) if thread >= self.threads => self.behind_last(thread, n),
-            Builtin::Tid(n) => self.place_of(thread, n),
+            Builtin::Tid(n) => self.coordinate(thread, n),
             Builtin::Ctaid(n) => axis(self.coordinates(block), n),
             Builtin::Ntid(n) => axis(self.block, n),
             Builtin::Nctaid(n) => axis(self.grid, n),

@@ -50,8 +50,8 @@ pub(super) enum Asked<'a> {
 }
 
 impl<'a> Poll<'a> {
-    pub(super) fn new(patience: &'a dyn StopPoll, view: &View<'a>) -> Poll<'a> {
-        Poll { asked: Asked::StopPoll(patience, 0), memory: view.memory, plan: view.plan }
+    pub(super) fn new(stop_poll: &'a dyn StopPoll, view: &View<'a>) -> Poll<'a> {
+        Poll { asked: Asked::StopPoll(stop_poll, 0), memory: view.memory, plan: view.plan }
     }
 }
 
@@ -59,8 +59,8 @@ impl<'a> Poll<'a> {
 pub(super) unsafe extern "C" fn poll(context: *mut Context) -> u32 {
     // SAFETY: compiled code passes its context, whose `user` names the Poll of the call that runs; nothing else uses either meanwhile.
     let asked = unsafe { &mut (*(*context).user.cast::<Poll<'_>>()).asked };
-    let (patience, late_looks) = match asked {
-        Asked::StopPoll(patience, late_looks) => (*patience, late_looks),
+    let (stop_poll, late_looks) = match asked {
+        Asked::StopPoll(stop_poll, late_looks) => (*stop_poll, late_looks),
         Asked::Suspend(suspender) => {
             let suspender = *suspender;
             // SAFETY: the context's code has called this, and nothing here is to be dropped.
@@ -68,10 +68,10 @@ pub(super) unsafe extern "C" fn poll(context: *mut Context) -> u32 {
             return 0;
         }
     };
-    *late_looks += u32::from(patience.is_late());
+    *late_looks += u32::from(stop_poll.is_late());
     // SAFETY: as above.
     unsafe { (*context).fuel = FUEL };
-    u32::from(*late_looks > LATE_LOOKS || patience.stop())
+    u32::from(*late_looks > LATE_LOOKS || stop_poll.stop())
 }
 
 /// Called by compiled code for an atomic of global memory.
@@ -128,9 +128,9 @@ pub(super) unsafe extern "C" fn translate(context: *mut Context) {
 struct Permitting<'a>(&'a Memory);
 
 impl Permitter for Permitting<'_> {
-    fn stretch(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
+    fn permitted_range(&mut self, permits: &mut Permits, access: (u64, u8, bool)) -> Option<(u64, u64)> {
         let (address, bytes, stores) = access;
-        carried::catch(|| self.0.permitted_stretch(permits, address, bytes, stores)).flatten()
+        carried::catch(|| self.0.permitted_range(permits, address, bytes, stores)).flatten()
     }
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {
@@ -138,8 +138,8 @@ impl Permitter for Permitting<'_> {
         let _ = carried::catch(|| self.0.guest_store(address, bytes, value));
     }
 
-    fn open(&mut self, permits: &mut Permits, site: u32, stretch: (u64, u64)) {
-        self.0.open_window(permits, site, stretch);
+    fn open(&mut self, permits: &mut Permits, site: u32, range: (u64, u64)) {
+        self.0.open_window(permits, site, range);
     }
 }
 

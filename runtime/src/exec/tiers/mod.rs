@@ -121,7 +121,7 @@ impl Tiers {
         let behind = variant.tier == Tier::Auto;
         let (translates, rebases, permits) = (variant.translates(), variant.rebase, variant.permits);
         let known = jit.as_ref().and_then(|jit: &Arc<Jit>| jit.strategy());
-        let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE }, known);
+        let choice = Choice::new(if behind { WARM_UP_TIME_IN_BACKGROUND } else { WARM_UP_TIME }, known);
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, rebases, permits, choice })
     }
 
@@ -247,6 +247,6 @@ impl Tiers {
 }
 
 /// Time that a kernel runs with vectors before lane by lane is tried. It is longer if code is compiled in the
-/// background (`PATIENCE_BEHIND`), so that compiling has ended by then.
-const PATIENCE: Duration = Duration::from_millis(2);
-const PATIENCE_BEHIND: Duration = Duration::from_millis(20);
+/// background (`WARM_UP_TIME_IN_BACKGROUND`), so that compiling has ended by then.
+const WARM_UP_TIME: Duration = Duration::from_millis(2);
+const WARM_UP_TIME_IN_BACKGROUND: Duration = Duration::from_millis(20);

@@ -10,7 +10,7 @@ use crate::exec::setup::{Plan, UserWords, extend_user_data, user_words};
 use crate::exec::strategy::Strategy;
 use crate::exec::{Kept, Tiers};
 use crate::fork::Section;
-use crate::memory::Held;
+use crate::memory::Pinned;
 use crate::variant::{Needs, Variant};
 use crate::{Config, Error, LaunchError};
 use std::ops::Range;
@@ -41,7 +41,7 @@ struct Running {
     start: Instant,
     /// Compile times at the start.
     before: (Duration, Duration),
-    held: Held,
+    held: Pinned,
     /// Its only block, if it is suspended, and the strategy with which it runs.
     block: Option<(Box<RunningBlock>, Strategy)>,
     /// Thread instructions so far.

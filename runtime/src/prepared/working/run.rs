@@ -102,13 +102,13 @@ impl Working {
                 }
             }
             let tiers = self.vectors.tiers.clone();
-            let places = most_blocks(&self.plan, &tiers, engine.config().thread_count());
+            let parts = most_blocks(&self.plan, &tiers, engine.config().thread_count());
             // It may have to wait for another launch, whose thread may fork.
             drop(section);
             let plan = self.plan()?;
             plan.samplers.begin(engine.config());
             let warps = plan.warps;
-            if !plan.segments.map(memory, warps, places, give_up)? {
+            if !plan.segments.map(memory, warps, parts, give_up)? {
                 let cancelled = launch.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
                 return Ok(if cancelled { Begun::Cancelled } else { Begun::Later });
             }
@@ -189,11 +189,11 @@ impl Working {
             ),
         };
         means.stale = false;
-        let patience = Asked { cancel, stop, stopped: Cell::new(false) };
+        let stop_poll = Asked { cancel, stop, stopped: Cell::new(false) };
         let clock = (may_choose && choice.is_measuring()).then(|| (thread_time(), tiers.compile_times().0));
         let turn = loop {
-            match block.turn(plan, tiers, memory, &mut stepper, &patience) {
-                Turn::Suspended if patience.stop() => break Turn::Stopped,
+            match block.turn(plan, tiers, memory, &mut stepper, &stop_poll) {
+                Turn::Suspended if stop_poll.stop() => break Turn::Stopped,
                 Turn::Suspended if until.is_some_and(|until| Instant::now() >= until) => {
                     break Turn::Suspended;
                 }
@@ -214,7 +214,7 @@ impl Working {
         let threads = stepper.threads();
         let running = self.running.as_mut()?;
         running.threads = (running.threads.0 + threads.0, running.threads.1 + threads.1);
-        running.stopped |= patience.stopped.get();
+        running.stopped |= stop_poll.stopped.get();
         means.kept = Some(stepper.leave().0);
         let fault = match turn {
             Turn::Suspended => {
@@ -394,7 +394,7 @@ impl Working {
             )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
+            report.listings = Some(Box::new(program.with_addresses(tiers.listings())));
         }
         report.stats.compile = compile;
         report.stats.compile_behind = compile_behind;
@@ -464,8 +464,8 @@ fn start_block(
         block.reset(plan, tiers, memory, index);
         return block;
     }
-    let place = plan.segments.take_part();
-    let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, place));
+    let part = plan.segments.take_part();
+    let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, index, part));
     block.strategy = strategy;
     block
 }

@@ -1,4 +1,8 @@
-//! Runs a program of a stage over a batch.
+//! Runs one program of a draw, such as its vertex or pixel program, over a batch of inputs.
+//!
+//! In: the program's code and registers ([`Stage`]), its interface, and a [`Batch`] with input and output arrays. It is loaded, or found
+//! in the card's cache, and launched on the card's engine. Out: the batch's output arrays are filled. If the first program of a draw jumps
+//! to an address that was not known when it was loaded, it is loaded again with that address, and run again.
 
 use super::state::Code;
 use super::{Around, Problem};
@@ -19,7 +23,7 @@ pub(super) struct Stage<'a> {
     pub scratch_ring: WarpRing,
 }
 
-/// Most places that computed jumps of a program lead to.
+/// Most targets of computed jumps that are kept for a program.
 const MOST_TARGETS: usize = 16;
 
 /// Runs it. What goes wrong is said on standard error.

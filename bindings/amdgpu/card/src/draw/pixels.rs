@@ -166,7 +166,7 @@ impl<'a> Pixels<'a> {
         let (x, y) = (quad.x + (lane & 1), quad.y + (lane >> 1));
         let mut passed = 0;
         for sample in (0..self.state.samples.count).filter(|sample| samples >> sample & 1 != 0) {
-            let own = || area.depth(&area.values_at(x, y, self.state.samples.place(lane, sample)));
+            let own = || area.depth(&area.values_at(x, y, self.state.samples.position(lane, sample)));
             let fragment = Fragment {
                 place: [x, y, area.layer, sample],
                 depth: depth.unwrap_or_else(own),
@@ -250,7 +250,7 @@ impl<'a> Pixels<'a> {
     }
 
     /// Where in a pixel values are those of its sample, and of its centroid.
-    fn places(&self, lane: u32, (covered, first): ([u32; 4], u32)) -> [[f64; 2]; 2] {
+    fn positions(&self, lane: u32, (covered, first): ([u32; 4], u32)) -> [[f64; 2]; 2] {
         let samples = &self.state.samples;
         let covered = covered[lane as usize];
         let middle = [self.state.center; 2];
@@ -258,9 +258,9 @@ impl<'a> Pixels<'a> {
         let centroid = if covered & all == all || covered == 0 {
             middle
         } else {
-            samples.place(lane, covered.trailing_zeros())
+            samples.position(lane, covered.trailing_zeros())
         };
-        [if samples.runs > 1 { samples.place(lane, first) } else { middle }, centroid]
+        [if samples.runs > 1 { samples.position(lane, first) } else { middle }, centroid]
     }
 
     /// The rows of all inputs, in the order of the interface.
@@ -292,10 +292,10 @@ impl<'a> Pixels<'a> {
                 let moved;
                 let mut value = value;
                 let [of_sample, centroid] =
-                    if several { self.places(lane, *covered) } else { [[half; 2]; 2] };
+                    if several { self.positions(lane, *covered) } else { [[half; 2]; 2] };
                 if several && matches!(bit, 0 | 2 | 4 | 6 | 10) {
-                    let place = if matches!(bit, 2 | 6) { centroid } else { of_sample };
-                    moved = area.values_at(x, y, place);
+                    let position = if matches!(bit, 2 | 6) { centroid } else { of_sample };
+                    moved = area.values_at(x, y, position);
                     value = &moved;
                 }
                 let position = if at_sample { of_sample } else { [half; 2] };

@@ -204,8 +204,8 @@ impl Area {
                     if !is_there {
                         continue;
                     }
-                    for (sample, place) in samples.places[lane as usize][..count].iter().enumerate() {
-                        if self.sides.iter().all(|side| at(side, [column, row], *place) >= 0) {
+                    for (sample, position) in samples.positions[lane as usize][..count].iter().enumerate() {
+                        if self.sides.iter().all(|side| at(side, [column, row], *position) >= 0) {
                             *covered |= 1 << sample;
                         }
                     }
@@ -237,9 +237,14 @@ mod tests {
 
     fn pixels(area: &Area, inside: Bounds) -> BTreeSet<(u32, u32)> {
         let mut pixels = BTreeSet::new();
-        let place = (area.center * STEPS) as i32;
-        let samples =
-            Samples { count: 1, places: [[[place; 2]; 16]; 4], mask: [1; 4], runs: 1, alpha_to_mask: false };
+        let position = (area.center * STEPS) as i32;
+        let samples = Samples {
+            count: 1,
+            positions: [[[position; 2]; 16]; 4],
+            mask: [1; 4],
+            runs: 1,
+            alpha_to_mask: false,
+        };
         area.quads(inside, &samples, |quad, covered| {
             for lane in (0..4).filter(|lane| covered[*lane as usize] != 0) {
                 assert!(pixels.insert((quad.x + (lane & 1), quad.y + (lane >> 1))));

@@ -10,7 +10,7 @@ pub(super) const MOST: usize = 16;
 pub(super) struct Samples {
     pub count: u32,
     /// Where they are in each pixel of a quad, in 1/256 of a pixel from its upper left corner.
-    pub places: [[[i32; 2]; MOST]; 4],
+    pub positions: [[[i32; 2]; MOST]; 4],
     /// Which of them may be covered, in each pixel of a quad.
     pub mask: [u32; 4],
     /// How often the pixel program runs for a pixel: each time for as many samples.
@@ -24,15 +24,16 @@ impl Samples {
     pub fn new(registers: Registers<'_>, center: f64) -> Samples {
         let count = 1u32 << (registers.at(0x28be0) & 7).min(4);
         let middle = (center * 256.0) as i32;
-        let mut places = [[[middle; 2]; MOST]; 4];
+        let mut positions = [[[middle; 2]; MOST]; 4];
         // MSAA_ENABLE; without it all samples are in the middle.
         if count > 1 && registers.bit(0x28a48, 0) {
-            for (pixel, places) in (0..).zip(&mut places) {
-                for (sample, place) in (0..).zip(places.iter_mut().take(count as usize)) {
+            for (pixel, positions) in (0..).zip(&mut positions) {
+                for (sample, position) in (0..).zip(positions.iter_mut().take(count as usize)) {
                     // Four bits each of x and y, in 1/16 of a pixel from the middle.
                     let word = registers.at(0x28bf8 + 16 * pixel + 4 * (sample / 4));
                     let part = |shift: u32| ((word >> shift & 15) << 28) as i32 >> 28;
-                    *place = [middle + 16 * part(8 * (sample % 4)), middle + 16 * part(8 * (sample % 4) + 4)];
+                    *position =
+                        [middle + 16 * part(8 * (sample % 4)), middle + 16 * part(8 * (sample % 4) + 4)];
                 }
             }
         }
@@ -40,7 +41,7 @@ impl Samples {
         let iterates = registers.bit(0x28a4c, 16);
         Samples {
             count,
-            places,
+            positions,
             mask: [masks[0], masks[0] >> 16, masks[1], masks[1] >> 16].map(|mask| mask & 0xffff),
             runs: if iterates { (1u32 << (registers.at(0x28804) >> 4 & 7)).min(count) } else { 1 },
             alpha_to_mask: registers.bit(0x28b70, 0),
@@ -54,8 +55,8 @@ impl Samples {
     }
 
     /// Where a sample is in a pixel of a quad, in pixels.
-    pub fn place(&self, lane: u32, sample: u32) -> [f64; 2] {
-        self.places[lane as usize & 3][sample as usize % MOST].map(|steps| f64::from(steps) / 256.0)
+    pub fn position(&self, lane: u32, sample: u32) -> [f64; 2] {
+        self.positions[lane as usize & 3][sample as usize % MOST].map(|steps| f64::from(steps) / 256.0)
     }
 
     /// The samples that an alpha covers.
@@ -79,20 +80,20 @@ mod tests {
     }
 
     #[test]
-    fn places_and_runs() {
+    fn positions_and_runs() {
         let one = samples(&[]);
-        assert_eq!((one.count, one.runs, one.place(3, 0)), (1, 1, [0.5; 2]));
+        assert_eq!((one.count, one.runs, one.position(3, 0)), (1, 1, [0.5; 2]));
         // Two samples a quarter of a pixel up left and down right.
         let two = [(0x28be0, 1), (0x28bf8, 0x44cc), (0x28c08, 0x44cc), (0x28c38, 0xfffd_ffff)];
         let apart = samples(&[&two[..], &[(0x28a48, 1)]].concat());
         assert_eq!(
-            (apart.place(0, 0), apart.place(1, 1), apart.place(2, 1)),
+            (apart.position(0, 0), apart.position(1, 1), apart.position(2, 1)),
             ([0.25; 2], [0.75; 2], [0.5; 2])
         );
         assert_eq!(apart.mask, [0xffff, 0xfffd, 0xffff, 0xffff]);
         assert_eq!((apart.runs, apart.of_run(0)), (1, (0, 3)));
         let together = samples(&two);
-        assert_eq!((together.count, together.place(0, 0)), (2, [0.5; 2]));
+        assert_eq!((together.count, together.position(0, 0)), (2, [0.5; 2]));
         let each = samples(&[&two[..], &[(0x28a4c, 1 << 16), (0x28804, 1 << 4)]].concat());
         assert_eq!((each.runs, each.of_run(0), each.of_run(1)), (2, (0, 1), (1, 2)));
     }

@@ -1,5 +1,8 @@
-//! Tessellation: the program of vertices leaves those of patches in LDS, the control program leaves patches in one ring in memory and
-//! factors in another, and the evaluation program runs for each point of a patch.
+//! Tessellation: turns a draw's patches into points and primitives, as the card does it.
+//!
+//! Three programs take part. The vertex program writes the vertices of patches to LDS. The control program reads them there, and writes the
+//! finished patches to one ring in memory and the tessellation factors to another. This file divides patches by the factors. The
+//! evaluation program then runs for each point of a patch, as the vertex program of a draw without tessellation would.
 
 use super::domain::{Domain, Mesh, Spacing};
 use super::launch::{Stage, run};

@@ -6,7 +6,7 @@ use crate::pm4::Packet;
 use std::time::Duration;
 
 /// Bytes that are copied at a time.
-const PIECE: usize = 1 << 16;
+const COPIED_BYTES: usize = 1 << 16;
 
 /// Where DMA reads.
 enum Source {
@@ -59,19 +59,19 @@ impl Processor {
 
     fn transfer(&self, source: &Source, mut to: u64, bytes: usize) -> Result<(), Stop> {
         let memory = self.space.memory();
-        let mut piece = vec![0; bytes.min(PIECE)];
+        let mut buffer = vec![0; bytes.min(COPIED_BYTES)];
         if let Source::Word(word) = source {
-            for chunk in piece.chunks_mut(4) {
+            for chunk in buffer.chunks_mut(4) {
                 chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
             }
         }
         let mut left = bytes;
         while left > 0 {
-            let count = left.min(PIECE);
+            let count = left.min(COPIED_BYTES);
             if let Source::Memory(from) = source {
-                memory.read(from + (bytes - left) as u64, &mut piece[..count])?;
+                memory.read(from + (bytes - left) as u64, &mut buffer[..count])?;
             }
-            memory.write(to, &piece[..count])?;
+            memory.write(to, &buffer[..count])?;
             to += count as u64;
             left -= count;
         }

@@ -68,8 +68,8 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let address = e.address(base, wide_address);
     // One access where all is global memory, else one for each space, with the lanes that are there.
     let cases: Vec<Case> = if e.own.family.program.windows {
-        let place = generic::place(e, address, offset);
-        let cases = place.cases().into_iter().zip([5, 6, 6]);
+        let generic = generic::resolve(e, address, offset);
+        let cases = generic.cases().into_iter().zip([5, 6, 6]);
         let cases = cases.zip([7, 8, 9]).map(|(((space, address, mask), slot), mask_slot)| {
             let mask = generic::guarded(e, mask);
             let mask = e.b.splat(mask);

@@ -19,8 +19,8 @@ pub(in crate::fermi::lift) struct GenericAddress {
     pub(in crate::fermi::lift) global: Value,
 }
 
-/// Tells the lanes apart.
-pub(in crate::fermi::lift) fn place(e: &mut Emit<'_>, address: Value, offset: i32) -> GenericAddress {
+/// Determines which window each lane's address is in.
+pub(in crate::fermi::lift) fn resolve(e: &mut Emit<'_>, address: Value, offset: i32) -> GenericAddress {
     let wide = e.b.func.ty(address).scalar == Scalar::I64;
     let (address, low, in_reach) = if wide {
         let offset = e.b.i64(i64::from(offset) as u64);

@@ -89,8 +89,8 @@ fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
     if space == MemSpace::Global && e.own.family.program.windows {
-        let place = generic::place(e, address, offset);
-        return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
+        let generic = generic::resolve(e, address, offset);
+        return (0..words(ty)).map(|n| generic.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
     }
     // What the guard leaves out must not fault.
     let guard = e.guard;
@@ -104,9 +104,9 @@ pub(in crate::fermi::lift) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
     if space == MemSpace::Global && e.own.family.program.windows {
-        let place = generic::place(e, address, offset);
+        let generic = generic::resolve(e, address, offset);
         for (n, &value) in values.iter().enumerate() {
-            place.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);
+            generic.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);
         }
         return;
     }

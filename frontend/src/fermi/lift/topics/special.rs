@@ -96,8 +96,8 @@ fn flags_shift(inst: &Inst) -> u32 {
     if inst.mods.high { 16 } else { 0 }
 }
 
-/// The flags, each with its place in `$flags`.
-fn flag_places(e: &Emit<'_>) -> impl Iterator<Item = (Slot, u32)> + use<> {
+/// The flags, each with its bit in `$flags`.
+fn flag_bits(e: &Emit<'_>) -> impl Iterator<Item = (Slot, u32)> + use<> {
     let slots = &e.own.family.slots;
     let predicates = slots.predicates.into_iter().zip(0..);
     predicates.chain(slots.flags.into_iter().zip(CARRY_FIELD..))
@@ -105,7 +105,7 @@ fn flag_places(e: &Emit<'_>) -> impl Iterator<Item = (Slot, u32)> + use<> {
 
 fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
     let mut value = e.b.i32(0);
-    for (slot, place) in flag_places(e) {
+    for (slot, place) in flag_bits(e) {
         let holds = e.get(slot);
         let bit = e.bit_at(holds, place);
         value = e.b.ior(value, bit);
@@ -126,7 +126,7 @@ fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
 fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
     let shift = flags_shift(inst);
-    for (slot, place) in flag_places(e) {
+    for (slot, place) in flag_bits(e) {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
         e.under(wanted, |e| e.put_guarded(slot, new));

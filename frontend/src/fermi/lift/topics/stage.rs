@@ -108,7 +108,7 @@ pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 /// The address of word `n` of an attribute, checked against the end of its space.
-fn place(e: &mut Emit<'_>, (base, offset): (u8, u32), n: u32, store: bool) -> At {
+fn attribute_address(e: &mut Emit<'_>, (base, offset): (u8, u32), n: u32, store: bool) -> At {
     let offset = offset.wrapping_add(4 * n);
     if base == ZERO_REG {
         if offset >= SPACE_END {
@@ -131,7 +131,7 @@ fn load(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let words = words_of(inst, plan.interface.stage);
     let values: Vec<Value> = (0..count)
         .map(|n| {
-            let at = place(e, address, n.into(), false);
+            let at = attribute_address(e, address, n.into(), false);
             match words {
                 Words::Input(space) => e.input(plan, Read { space, at, vertex: Some(vertex) }),
                 Words::Output { patch } => e.shared_output(plan, patch, at, vertex),
@@ -149,7 +149,7 @@ fn store(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let (first, count) = vector(inst.src(1).map(|src| src.operand));
     for n in 0..count {
         let value = e.group(first, n);
-        let at = place(e, address, n.into(), true);
+        let at = attribute_address(e, address, n.into(), true);
         match plan.interface.stage {
             Stage::TessControl => e.set_shared_output(plan, inst.mods.has(AttrSpace::Patch), at, value),
             _ => e.set_output(plan, at, 4, value),
@@ -160,7 +160,7 @@ fn store(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
 /// `interp`: `flat` gives the word's bits; `pass` the plane at a position; `mul` and `sc` that times a register.
 fn interpolate(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let Some(address) = attribute(inst) else { return };
-    let at = place(e, address, 0, false);
+    let at = attribute_address(e, address, 0, false);
     let read = Read { space: InputSpace::Attribute, at, vertex: None };
     if inst.mods.has(InterpMode::Flat) {
         let bits = e.input(plan, read);

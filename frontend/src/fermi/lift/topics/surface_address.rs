@@ -10,7 +10,7 @@
 //!   They take bits 0 to 23 of a layer, where blocks are one layer thick, as its number.
 //! - `subfm` gives bits 0 to 7 of an address, and `sueau` the others.
 //!
-//! The other bits are this project's: of `suclamp`, the place in the block in bits 16 to 23, log2 of the coordinates in a
+//! The other bits are this project's: of `suclamp`, the offset in the block in bits 16 to 23, log2 of the coordinates in a
 //! block in 24 to 27, log2 of its gobs in 28 to 30, and in bit 31 whether the coordinate was outside; of `subfm`, the byte in the
 //! block in bits 0 to 23, log2 of the block's gobs in bits 24 to 27.
 
@@ -27,7 +27,7 @@ const GOB_UNITS: u32 = 1;
 pub(in crate::fermi::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::SuClamp => clamp(e, inst),
-        Op::SuBfm => place_in_block(e, inst),
+        Op::SuBfm => offset_in_block(e, inst),
         Op::SuEau => upper_address(e, inst),
         Op::IMadSd => multiply(e, inst),
         _ => e.fault(GuestFault::Illegal),
@@ -69,22 +69,22 @@ fn clamp(e: &mut Emit<'_>, inst: &Inst) {
     let shift = field(e, limit, 22, 4);
     let block = e.b.ushr(clamped, shift);
     let first = e.b.ishl(block, shift);
-    let place = e.b.isub(clamped, first);
+    let offset = e.b.isub(clamped, first);
     let block = e.and_const(block, 0xffff);
-    let place = e.shl_const(place, 16);
+    let offset = e.shl_const(offset, 16);
     let shift = e.shl_const(shift, 24);
     let gobs = e.ushr_const(limit, 29);
     let gobs = e.shl_const(gobs, 28);
     let one = e.b.i32(1 << 31);
     let flag = e.b.select(outside, one, zero);
     let mut result = block;
-    for part in [place, shift, gobs, flag] {
+    for part in [offset, shift, gobs, flag] {
         result = e.b.ior(result, part);
     }
     e.write(inst, result);
 }
 
-fn place_in_block(e: &mut Emit<'_>, inst: &Inst) {
+fn offset_in_block(e: &mut Emit<'_>, inst: &Inst) {
     let [x, y, z] = [0, 1, 2].map(|n| e.src(inst, n));
     let deep = inst.mods.has(SurfaceShape::D3);
     let any = e.b.ior(x, y);
@@ -93,10 +93,10 @@ fn place_in_block(e: &mut Emit<'_>, inst: &Inst) {
     let outside = e.b.icmp(IntCC::Slt, any, zero);
     e.set_pred(inst.pdst, outside);
     // Along x a gob has 64 bytes, 2^shift elements.
-    let (place, shift) = (field(e, x, 16, 8), field(e, x, 24, 4));
+    let (offset, shift) = (field(e, x, 16, 8), field(e, x, 24, 4));
     let six = e.b.i32(6);
     let element = e.b.isub(six, shift);
-    let column = e.b.ishl(place, element);
+    let column = e.b.ishl(offset, element);
     // Eight rows, then the next gob.
     let (row, rows) = (field(e, y, 16, 8), field(e, y, 28, 3));
     let row = e.shl_const(row, 6);
@@ -115,11 +115,11 @@ fn place_in_block(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 fn upper_address(e: &mut Emit<'_>, inst: &Inst) {
-    let (block, place, base) = (e.src(inst, 0), e.src(inst, 1), e.src(inst, 2));
-    let gobs = field(e, place, 24, 4);
+    let (block, offset, base) = (e.src(inst, 0), e.src(inst, 1), e.src(inst, 2));
+    let gobs = field(e, offset, 24, 4);
     let units = e.b.ishl(block, gobs);
     let units = e.shl_const(units, GOB_UNITS);
-    let within = field(e, place, 8, 16);
+    let within = field(e, offset, 8, 16);
     let address = e.b.iadd(base, units);
     let address = e.b.iadd(address, within);
     e.write(inst, address);

@@ -7,7 +7,7 @@
 use super::hwreg;
 use super::view::{HI, LANE, LO, View};
 use crate::gcn::lift::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
-use crate::gcn::row_words::{Property, Registers};
+use crate::gcn::rows::{Property, Registers};
 use crate::gcn::table::meaning;
 use crate::gcn::{Arg, Format, Inst, Op, Operand, Row, Topic};
 

@@ -1,6 +1,6 @@
 //! Finds the instructions that a program can reach, where its blocks begin, and their successors.
 //!
-//! A jump to a computed address is followed if the address is a constant, or one of a few places that calls return to. Any other computed jump may go to every *indirect
+//! A jump to a computed address is followed if the address is a constant, or one of a few addresses that calls return to. Any other computed jump may go to every *indirect
 //! target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an address in the code. If there are
 //! no such targets, it may go to every block.
 
@@ -274,7 +274,7 @@ fn resolve(jump: &Inst, source: usize, statics: &Statics, code: &Code<'_>) -> Op
         return None;
     }
     let mut targets: Vec<u32> =
-        statics.places(jump, source)?.iter().map(|&address| code.lead(address)).collect::<Option<_>>()?;
+        statics.targets(jump, source)?.iter().map(|&address| code.lead(address)).collect::<Option<_>>()?;
     targets.sort_unstable();
     targets.dedup();
     Some(targets)

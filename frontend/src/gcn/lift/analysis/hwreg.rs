@@ -1,4 +1,7 @@
-//! Hardware registers: which part of which one an instruction names, and what follows from it for the analyses.
+//! GCN's hardware registers (MODE, STATUS, ...), which `s_getreg` and `s_setreg` access.
+//!
+//! In: an instruction. Out: the [`Field`] of a hardware register that its constant names, and what the analyses ask: which operand is
+//! written to MODE, and whether the instruction reads SCC, EXECZ or VCCZ as bits of STATUS.
 
 use crate::gcn::{Arg, Inst, Op, Operand};
 
@@ -11,7 +14,7 @@ pub(in crate::gcn::lift) const LDS_ALLOC: u32 = 6;
 pub(in crate::gcn::lift) const SH_MEM_BASES: u32 = 15;
 
 /// Bits of STATUS: SCC, EXECZ, VCCZ.
-pub(in crate::gcn::lift) const FLAG_PLACES: [u32; 3] = [0, 9, 10];
+pub(in crate::gcn::lift) const FLAG_BITS: [u32; 3] = [0, 9, 10];
 
 /// The part of a hardware register that `s_getreg` and `s_setreg` name.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +54,13 @@ pub(in crate::gcn::lift) fn index_operands(inst: &Inst) -> u8 {
 /// Whether the part of STATUS that an instruction reads holds SCC, EXECZ or VCCZ: these are not among its operands.
 pub(in crate::gcn::lift) fn reads_flag(inst: &Inst, flag: Operand) -> bool {
     let field = Field::of(inst.simm16);
-    let place = match flag {
-        Operand::Scc => FLAG_PLACES[0],
-        Operand::Execz => FLAG_PLACES[1],
-        _ => FLAG_PLACES[2],
+    let bit = match flag {
+        Operand::Scc => FLAG_BITS[0],
+        Operand::Execz => FLAG_BITS[1],
+        _ => FLAG_BITS[2],
     };
     let reads = matches!(inst.op, Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32) && field.id == STATUS;
-    reads && field.mask() >> place & 1 != 0
+    reads && field.mask() >> bit & 1 != 0
 }
 
 /// Whether VSKIP leaves an instruction out where it is on.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::graph::Graph;
-use crate::gcn::row_words::Property;
+use crate::gcn::rows::Property;
 use crate::gcn::table::meaning;
 use crate::gcn::{Format, Inst};
 

@@ -26,7 +26,7 @@ const PARAM: u8 = 32;
 
 /// Part of an output that a target of exports is written to.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gcn::lift) struct ExportPlace {
+pub(in crate::gcn::lift) struct ExportWords {
     /// Local address of the first word, and of the first of those that say what was written.
     pub(in crate::gcn::lift) start: u32,
     pub(in crate::gcn::lift) written: u32,
@@ -44,9 +44,9 @@ pub(in crate::gcn::lift) struct Loaded {
     pub(in crate::gcn::lift) by_invocation: Option<(u32, u32)>,
 }
 
-/// Where a program of a stage has what.
+/// Where a program of a stage has its inputs and outputs in local memory.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct StageMemory {
     pub(in crate::gcn::lift) stage: Stage,
     /// Address of the lane word that says whether the lane takes part.
     pub(in crate::gcn::lift) live: u32,
@@ -54,7 +54,7 @@ pub struct Places {
     pub(in crate::gcn::lift) loaded: Vec<Loaded>,
     /// Components of attributes.
     pub(in crate::gcn::lift) attributes: BTreeMap<(u8, u8), u32>,
-    pub(in crate::gcn::lift) exports: BTreeMap<u8, Vec<ExportPlace>>,
+    pub(in crate::gcn::lift) exports: BTreeMap<u8, Vec<ExportWords>>,
     pub(in crate::gcn::lift) alive: Option<u32>,
     pub(in crate::gcn::lift) geometry: Option<Counters>,
     /// What the runtime is told.
@@ -133,56 +133,56 @@ fn code_of(target: ExportTarget) -> Option<u8> {
     }
 }
 
-impl Places {
+impl StageMemory {
     /// Lays out local memory from an address on.
-    pub(in crate::gcn::lift) fn new(interface: &StageInterface, graph: &Graph, from: u32) -> Places {
-        let mut places = Places { stage: interface.stage, end: from, ..Places::default() };
+    pub(in crate::gcn::lift) fn new(interface: &StageInterface, graph: &Graph, from: u32) -> StageMemory {
+        let mut memory = StageMemory { stage: interface.stage, end: from, ..StageMemory::default() };
         let fragment = interface.stage == Stage::Fragment;
-        places.live = places.lane_word(if fragment { LaneWord::Covered } else { LaneWord::Present });
+        memory.live = memory.lane_word(if fragment { LaneWord::Covered } else { LaneWord::Present });
         if interface.stage == Stage::TessControl {
-            places.invocation = Some(places.lane_word(LaneWord::Invocation));
-            places.layout.patches_per_warp = 64 / interface.invocations.clamp(1, 64);
+            memory.invocation = Some(memory.lane_word(LaneWord::Invocation));
+            memory.layout.patches_per_warp = 64 / interface.invocations.clamp(1, 64);
         }
         let read = attributes_of(graph);
         for input in &interface.inputs {
             let area = match input.place {
-                InputPlace::Attribute(number) => places.attribute(&read, number, input.words),
-                InputPlace::Register(number) => Some(places.register(interface, input, number)),
+                InputPlace::Attribute(number) => memory.attribute(&read, number, input.words),
+                InputPlace::Register(number) => Some(memory.register(interface, input, number)),
                 InputPlace::Address(_) => None,
             };
-            places.layout.inputs.push(area);
+            memory.layout.inputs.push(area);
         }
-        let missing = read.iter().filter(|place| !places.attributes.contains_key(place));
-        places.layout.missing =
+        let missing = read.iter().filter(|attribute| !memory.attributes.contains_key(attribute));
+        memory.layout.missing =
             missing.map(|&(number, chan)| 16 * u32::from(number) + 4 * u32::from(chan)).collect();
         for output in &interface.outputs {
-            let (start, written) = (places.take(output.words), places.take(output.words));
+            let (start, written) = (memory.take(output.words), memory.take(output.words));
             let area =
                 OutputArea { shared: false, start, word_stride: WORD, row_stride: 0, written: Some(written) };
-            places.layout.outputs.push(area);
+            memory.layout.outputs.push(area);
             // Read where it is known to be written.
-            places.layout.scratch.push(start..start + 4 * output.words);
+            memory.layout.scratch.push(start..start + 4 * output.words);
             if let OutputPlace::Export(target, half) = output.place
                 && let Some(code) = code_of(target)
             {
-                let place = ExportPlace { start, written, words: output.words, half };
-                places.exports.entry(code).or_default().push(place);
+                let words = ExportWords { start, written, words: output.words, half };
+                memory.exports.entry(code).or_default().push(words);
             }
         }
         if fragment {
-            places.alive = Some(places.take(1));
+            memory.alive = Some(memory.take(1));
         }
         if interface.stage == Stage::Geometry {
             let most = interface.max_vertices;
-            let (emitted, cuts) = (places.take(1), places.take(most));
+            let (emitted, cuts) = (memory.take(1), memory.take(most));
             let count = interface.streams;
-            let streams = (count > 1).then(|| (count, places.take(count)));
-            places.geometry = Some(Counters { emitted, cuts, most, streams });
+            let streams = (count > 1).then(|| (count, memory.take(count)));
+            memory.geometry = Some(Counters { emitted, cuts, most, streams });
         }
-        places.layout.alive = places.alive;
-        places.layout.emitted = places.geometry.map(|counters| counters.emitted);
-        places.layout.cuts = places.geometry.map(|counters| counters.cuts);
-        places
+        memory.layout.alive = memory.alive;
+        memory.layout.emitted = memory.geometry.map(|counters| counters.emitted);
+        memory.layout.cuts = memory.geometry.map(|counters| counters.cuts);
+        memory
     }
 
     fn take(&mut self, words: u32) -> u32 {

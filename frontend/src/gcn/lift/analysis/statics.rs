@@ -8,7 +8,7 @@ use crate::gcn::lift::options::{Entry, Options, Register};
 use crate::gcn::lift::slots::M0;
 use crate::gcn::{Inst, Op};
 
-/// What is known of the index mode at a place.
+/// What is known of the index mode at a point of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) enum IndexMode {
     /// It is off.
@@ -62,10 +62,10 @@ impl FloatMode {
     }
 }
 
-/// MODE at a place, as float operations see it.
+/// MODE at a point of the program, as float operations see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) enum Mode {
-    /// It is the same whenever the place is reached.
+    /// It is the same whenever the point is reached.
     Known(FloatMode),
     /// [`Emit::mode_bits`] says.
     Dynamic,
@@ -87,8 +87,8 @@ struct Registers(Vec<Bits>);
 
 impl Registers {
     fn get(&self, code: u8) -> (u32, u32) {
-        let place = self.0.binary_search_by_key(&code, |bits| bits.code);
-        place.map_or((0, 0), |at| (self.0[at].known, self.0[at].value))
+        let index = self.0.binary_search_by_key(&code, |bits| bits.code);
+        index.map_or((0, 0), |at| (self.0[at].known, self.0[at].value))
     }
 
     /// Nothing is known where no bit is.
@@ -125,8 +125,8 @@ impl Registers {
     }
 }
 
-/// Most places that are told apart to which a subroutine returns.
-const MOST_PLACES: usize = 16;
+/// Most return addresses of a subroutine that are told apart.
+const MOST_RETURNS: usize = 16;
 
 /// Pairs of scalar registers that hold one of a few addresses of code, in order, each with these addresses in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -134,15 +134,15 @@ struct CodePointers(Vec<(u8, Vec<u64>)>);
 
 impl CodePointers {
     fn get(&self, pair: u8) -> Option<&[u64]> {
-        let place = self.0.binary_search_by_key(&pair, |held| held.0).ok()?;
-        Some(&self.0[place].1)
+        let index = self.0.binary_search_by_key(&pair, |held| held.0).ok()?;
+        Some(&self.0[index].1)
     }
 
-    fn set(&mut self, pair: u8, places: Option<Vec<u64>>) {
-        match (self.0.binary_search_by_key(&pair, |held| held.0), places) {
-            (Ok(at), Some(places)) => self.0[at].1 = places,
+    fn set(&mut self, pair: u8, targets: Option<Vec<u64>>) {
+        match (self.0.binary_search_by_key(&pair, |held| held.0), targets) {
+            (Ok(at), Some(targets)) => self.0[at].1 = targets,
             (Ok(at), None) => _ = self.0.remove(at),
-            (Err(at), Some(places)) => self.0.insert(at, (pair, places)),
+            (Err(at), Some(targets)) => self.0.insert(at, (pair, targets)),
             (Err(_), None) => {}
         }
     }
@@ -150,28 +150,28 @@ impl CodePointers {
     /// Keeps the pairs that both know of, with the addresses of either; whether less is known now.
     fn meet(&mut self, other: &CodePointers) -> bool {
         let mut lost = false;
-        self.0.retain_mut(|(pair, places)| {
-            let before = places.len();
+        self.0.retain_mut(|(pair, targets)| {
+            let before = targets.len();
             let known = other.get(*pair).is_some_and(|more| {
-                for place in more {
-                    if let Err(at) = places.binary_search(place) {
-                        places.insert(at, *place);
+                for target in more {
+                    if let Err(at) = targets.binary_search(target) {
+                        targets.insert(at, *target);
                     }
                 }
-                places.len() <= MOST_PLACES
+                targets.len() <= MOST_RETURNS
             });
-            lost |= !known || places.len() != before;
+            lost |= !known || targets.len() != before;
             known
         });
         lost
     }
 }
 
-/// What is known at a place.
+/// What is known at a point of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) struct Statics {
     registers: Registers,
-    places: CodePointers,
+    targets: CodePointers,
     scc: Option<bool>,
     mode: u32,
     /// Which bits of `mode` are known.
@@ -192,7 +192,7 @@ impl Statics {
         }
         Statics {
             registers,
-            places: CodePointers::default(),
+            targets: CodePointers::default(),
             scc: None,
             mode: options.mode,
             mode_known: u32::MAX,
@@ -220,7 +220,7 @@ impl Statics {
     /// Keeps what `other` knows too; whether anything was lost.
     pub(in crate::gcn::lift) fn meet(&mut self, other: &Statics) -> bool {
         let mut lost = self.registers.meet(&other.registers);
-        lost |= self.places.meet(&other.places);
+        lost |= self.targets.meet(&other.targets);
         let before = (self.scc, self.mode_known, self.index_operands, self.truths);
         if self.scc != other.scc {
             self.scc = None;
@@ -237,8 +237,9 @@ impl Statics {
 
     /// Bytes of memory that it takes.
     pub(in crate::gcn::lift) fn bytes(&self) -> usize {
-        let places = self.places.0.iter().map(|(_, places)| size_of::<(u8, Vec<u64>)>() + 8 * places.len());
-        size_of::<Statics>() + self.registers.0.len() * size_of::<Bits>() + places.sum::<usize>()
+        let targets =
+            self.targets.0.iter().map(|(_, targets)| size_of::<(u8, Vec<u64>)>() + 8 * targets.len());
+        size_of::<Statics>() + self.registers.0.len() * size_of::<Bits>() + targets.sum::<usize>()
     }
 
     /// The float part of MODE.
@@ -332,31 +333,31 @@ impl Statics {
     }
 
     /// The addresses of code of which source `i` is one.
-    pub(in crate::gcn::lift) fn places(&self, inst: &Inst, i: usize) -> Option<&[u64]> {
-        self.places.get(inst.src(i).operand.scalar_code()?)
+    pub(in crate::gcn::lift) fn targets(&self, inst: &Inst, i: usize) -> Option<&[u64]> {
+        self.targets.get(inst.src(i).operand.scalar_code()?)
     }
 
     /// The addresses of code of which the result of an instruction is one: where a call returns to, or a copy of that.
-    fn result_places(&self, inst: &Inst, code: &Code<'_>) -> Option<(u8, Vec<u64>)> {
+    fn result_targets(&self, inst: &Inst, code: &Code<'_>) -> Option<(u8, Vec<u64>)> {
         let pair = inst.dst?.operand.scalar_code().filter(|code| code % 2 == 0)?;
-        let places = match inst.op {
+        let targets = match inst.op {
             Op::S_SWAPPC_B64 | Op::S_CALL_B64 => vec![address_behind(inst, code)],
-            Op::S_MOV_B64 => self.places(inst, 0)?.to_vec(),
+            Op::S_MOV_B64 => self.targets(inst, 0)?.to_vec(),
             _ => return None,
         };
-        Some((pair, places))
+        Some((pair, targets))
     }
 
     /// What is known behind an instruction.
     pub(in crate::gcn::lift) fn step(&mut self, inst: &Inst, code: &Code<'_>) {
         let result = self.result(inst, code);
         let bits = self.result_bits(inst);
-        let places = self.result_places(inst, code);
+        let targets = self.result_targets(inst, code);
         let fx = Effects::of(inst, false);
         self.truths.step(inst, &fx);
         self.mode_effects(inst);
         for &(pair, halves) in &fx.writes {
-            self.places.set(pair, None);
+            self.targets.set(pair, None);
             for code in [pair, pair | 1] {
                 let half = if code == pair { super::view::LO } else { super::view::HI };
                 if halves & (half | super::view::LANE) != 0 {
@@ -365,7 +366,7 @@ impl Statics {
             }
         }
         for &pair in &fx.may_write {
-            self.places.set(pair, None);
+            self.targets.set(pair, None);
             for code in [pair, pair | 1] {
                 self.registers.set(code, (0, 0));
             }
@@ -387,8 +388,8 @@ impl Statics {
                 None => {}
             }
         }
-        if let Some((pair, places)) = places {
-            self.places.set(pair, Some(places));
+        if let Some((pair, targets)) = targets {
+            self.targets.set(pair, Some(targets));
         }
         self.track_m0(inst, &fx);
     }

@@ -21,7 +21,7 @@ use crate::gcn::lift::options::Options;
 use crate::gcn::lift::slots::{EXEC, SGPRS, VCC};
 use crate::gcn::{Inst, Op};
 
-/// What is read behind a place.
+/// What is read after a point of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::gcn::lift) struct Live {
     pub(in crate::gcn::lift) views: Views,

@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 use warpjit_ir::lane_counts::LaneCount;
 use warpjit_ir::{Block, Builtin, Slot, Terminator, Type, Value};
 
-use super::analysis::stage::Places;
+use super::analysis::stage::StageMemory;
 use super::analysis::statics::Statics;
 use super::analysis::view::{HI, LANE, LO, View, Views};
 use super::options::Options;
@@ -78,7 +78,7 @@ pub(in crate::gcn::lift) struct Own<'f> {
     /// Addresses of image instructions that may come behind a store.
     pub(in crate::gcn::lift) behind_stores: BTreeSet<u32>,
     /// Inputs and outputs, of a graphics stage.
-    pub(in crate::gcn::lift) places: Option<&'f Places>,
+    pub(in crate::gcn::lift) stage_memory: Option<&'f StageMemory>,
     /// DPP of the current instruction.
     pub(in crate::gcn::lift) dpp: Option<DppState>,
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
@@ -106,7 +106,7 @@ impl<'f> Own<'f> {
             views: Views::all_scalar(),
             scratch_instructions: true,
             behind_stores: BTreeSet::new(),
-            places: None,
+            stage_memory: None,
             dpp: None,
             zero_flags: [None; 2],
             slots,
@@ -219,7 +219,7 @@ impl Emit<'_> {
     pub(in crate::gcn::lift) fn count_lanes(&mut self) {
         if self.own.for_lanes.0.is_empty() {
             let exec = self.own.slots.mask(self.b.func, EXEC);
-            self.own.for_lanes.1 = self.held(exec);
+            self.own.for_lanes.1 = self.value_in(exec);
         }
         self.own.for_lanes.0.push(self.b.pc);
     }

@@ -8,7 +8,7 @@ use warpjit_ir::{IntCC, Space, Value};
 
 use super::Emit;
 use super::access::{access, and};
-use crate::gcn::lift::analysis::stage::{Places, WORD};
+use crate::gcn::lift::analysis::stage::{StageMemory, WORD};
 use crate::isa::Stage;
 
 impl Emit<'_> {
@@ -26,7 +26,7 @@ impl Emit<'_> {
 
     /// The words of an attribute's component; `None` if the launch gives none.
     pub(in crate::gcn::lift) fn attribute(&mut self, attr: u8, chan: u8) -> Option<[Value; 3]> {
-        let address = *self.own.places?.attributes.get(&(attr, chan))?;
+        let address = *self.own.stage_memory?.attributes.get(&(attr, chan))?;
         Some([0, 1, 2].map(|word| self.local(address + word * WORD)))
     }
 
@@ -40,22 +40,22 @@ impl Emit<'_> {
 
     /// The lanes of a fragment that are no helpers.
     pub(in crate::gcn::lift) fn covered(&mut self) -> Option<Value> {
-        self.own.places.filter(|places| places.stage == Stage::Fragment)?;
+        self.own.stage_memory.filter(|stage_memory| stage_memory.stage == Stage::Fragment)?;
         let slot = self.own.slots.covered(self.b.func);
         Some(self.get(slot))
     }
 
     /// Fills vector registers and EXEC.
-    pub(in crate::gcn::lift) fn enter_stage(&mut self, places: &Places) {
-        let word = self.local(places.live);
+    pub(in crate::gcn::lift) fn enter_stage(&mut self, stage_memory: &StageMemory) {
+        let word = self.local(stage_memory.live);
         let zero = self.b.i32(0);
         let live = self.b.icmp(IntCC::Ne, word, zero);
-        if places.stage == Stage::Fragment {
+        if stage_memory.stage == Stage::Fragment {
             let slot = self.own.slots.covered(self.b.func);
             self.put(slot, live);
         }
-        for loaded in &places.loaded {
-            let value = match (loaded.by_invocation, places.invocation) {
+        for loaded in &stage_memory.loaded {
+            let value = match (loaded.by_invocation, stage_memory.invocation) {
                 (Some((vertices, stride)), Some(invocation)) => {
                     let (number, last) = (self.local(invocation), self.b.i32(vertices - 1));
                     let number = self.b.umin(number, last);

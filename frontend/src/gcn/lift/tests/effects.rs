@@ -10,7 +10,7 @@ use super::*;
 use crate::gcn::lift::analysis::effects::Effects;
 use crate::gcn::lift::lift_plainly;
 use crate::gcn::lift::slots::{EXEC, SGPRS};
-use crate::gcn::row_words::Registers;
+use crate::gcn::rows::Registers;
 use crate::gcn::table::meaning;
 use crate::gcn::{Format, Inst, Operand};
 

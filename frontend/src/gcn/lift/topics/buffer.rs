@@ -33,7 +33,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         let bytes = rmw.bytes();
         let bytes_value = e.b.i32(bytes.into());
         let ok = buffer.holds(e, 0, bytes_value);
-        let (address, offset) = buffer.place(e, 0);
+        let (address, offset) = buffer.address_at(e, 0);
         let operands = atomic::memory_operands(e, inst, rmw);
         let mem = MemAccess { align: bytes, ..access(GLOBAL, bytes, false, offset) };
         let old = atomic::emit(e, inst, mem, rmw, address, operands, ok);
@@ -292,7 +292,7 @@ impl Buffer {
     }
 
     /// Address and constant offset of the byte `at` behind the first one.
-    fn place(&self, e: &mut Emit<'_>, at: u32) -> (Value, i32) {
+    fn address_at(&self, e: &mut Emit<'_>, at: u32) -> (Value, i32) {
         let (offset, constant) = match &self.lanes {
             Lanes::Wide(address, offset) => return (*address, offset + at as i32),
             Lanes::Linear(None, constant) => return (self.base, constant + at as i32),
@@ -309,14 +309,14 @@ impl Buffer {
     }
 
     fn read(&self, e: &mut Emit<'_>, at: u32, bytes: u8, signed: bool, ok: Option<Value>) -> Value {
-        let (address, offset) = self.place(e, at);
+        let (address, offset) = self.address_at(e, at);
         let guard = access::guard(e, ok);
         let value = e.b.load(access(GLOBAL, bytes, signed, offset), address, Some(guard));
         access::or_zero(e, ok, value)
     }
 
     fn write(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value, ok: Option<Value>) {
-        let (address, offset) = self.place(e, at);
+        let (address, offset) = self.address_at(e, at);
         let guard = e.store_guard(ok);
         e.b.store(access(GLOBAL, bytes, false, offset), address, value, Some(guard));
     }
@@ -372,7 +372,7 @@ impl Swizzle {
         let elements = e.b.iand(offset, outside);
         let elements = e.b.ishl(elements, self.index_shift);
         let byte = e.b.iand(offset, self.element_mask);
-        let mut place = e.b.iadd(elements, byte);
+        let mut offset = e.b.iadd(elements, byte);
         if let Some(index) = self.index {
             let group = e.b.ushr(index, self.index_shift);
             let record = e.b.imul(group, self.stride);
@@ -380,9 +380,9 @@ impl Swizzle {
             let member = e.b.iand(index, self.index_mask);
             let member = e.b.ishl(member, self.element_shift);
             let records = e.b.iadd(record, member);
-            place = e.b.iadd(place, records);
+            offset = e.b.iadd(offset, records);
         }
-        place
+        offset
     }
 }
 

@@ -32,11 +32,11 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     }
     let split = match straddles(e, inst, shape.unit) {
         Straddles::Never => {
-            pieces(e, inst, shape, false);
+            all_accesses(e, inst, shape, false);
             return true;
         }
         Straddles::Always => {
-            pieces(e, inst, shape, true);
+            all_accesses(e, inst, shape, true);
             return true;
         }
         Straddles::In(lanes) => e.vote_any(lanes),
@@ -45,7 +45,7 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     e.end_block(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
     for (block, bytewise) in [(bytes, true), (words, false)] {
         e.start(block);
-        pieces(e, inst, shape, bytewise);
+        all_accesses(e, inst, shape, bytewise);
         e.end_block(Terminator::Jump(behind.into()));
     }
     e.start(behind);
@@ -82,7 +82,7 @@ fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
             return if over { Straddles::Always } else { Straddles::Never };
         }
     }
-    let Some((_, offset, lanes)) = place(e, inst).scratch else { return Straddles::Never };
+    let Some((_, offset, lanes)) = flat_address(e, inst).scratch else { return Straddles::Never };
     let byte = e.and_const(offset, 3);
     let most = e.b.i32(most);
     let over = e.b.icmp(IntCC::Ugt, byte, most);
@@ -92,20 +92,20 @@ fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
 
 /// The whole access, in dwords or byte by byte. What other waves may look at meanwhile is accessed in pairs of dwords, as on the chip: a
 /// pair is seen whole (a value with its flag). Compilers mark such loads by GLC; of stores they do not tell.
-fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
-    let place = place(e, inst);
-    let pairs = !bytewise && place.address.is_some() && (shape.store || inst.mem.glc);
+fn all_accesses(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
+    let flat = flat_address(e, inst);
+    let pairs = !bytewise && flat.address.is_some() && (shape.store || inst.mem.glc);
     let parts = shape.unit.parts(pairs);
     if shape.store {
         let values = access::stored(e, inst, shape, pairs);
         for ((at, bytes), value) in parts.into_iter().zip(values) {
             if !bytewise {
-                place.store(e, at, bytes, value);
+                flat.store(e, at, bytes, value);
                 continue;
             }
             for byte in 0..u32::from(bytes) {
                 let value = if byte == 0 { value } else { e.ushr_const(value, 8 * byte) };
-                place.store(e, at + byte, 1, value);
+                flat.store(e, at + byte, 1, value);
             }
         }
     } else {
@@ -113,14 +113,14 @@ fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
         let mut values = Vec::new();
         for (at, bytes) in parts {
             if !bytewise {
-                values.push(place.load(e, at, bytes, signed));
+                values.push(flat.load(e, at, bytes, signed));
                 continue;
             }
             let last = u32::from(bytes) - 1;
-            let mut value = place.load(e, at + last, 1, signed);
+            let mut value = flat.load(e, at + last, 1, signed);
             for byte in (0..last).rev() {
                 let high = e.shl_const(value, 8);
-                let low = place.load(e, at + byte, 1, false);
+                let low = flat.load(e, at + byte, 1, false);
                 value = e.b.ior(high, low);
             }
             values.push(value);
@@ -129,7 +129,7 @@ fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
     }
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst) -> FlatAddress {
+fn flat_address(e: &mut Emit<'_>, inst: &Inst) -> FlatAddress {
     match inst.mem.segment {
         Segment::Scratch => in_scratch(e, inst),
         _ => anywhere(e, inst),
@@ -329,21 +329,21 @@ fn update(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
         return atomic::write_old(e, inst, old);
     }
     // An atomic in scratch is one as any other: 64-bit ones would need dwords side by side, and are not there.
-    let place = anywhere(e, inst);
-    let address = place.global_at(e, 0);
-    let outside = place.outside(e);
+    let flat = anywhere(e, inst);
+    let address = flat.global_at(e, 0);
+    let outside = flat.outside(e);
     let operands = atomic::memory_operands(e, inst, rmw);
     let old = atomic::emit(e, inst, mem, rmw, address, operands, outside);
     let old = access::save(e, old, 0);
-    let place = anywhere(e, inst);
-    if let Some((address, there)) = place.inside(e, 0) {
+    let flat = anywhere(e, inst);
+    if let Some((address, there)) = flat.inside(e, 0) {
         let operands = atomic::memory_operands(e, inst, rmw);
         let mem = access(Space::Shared, bytes, false, 0);
         let address = e.and_const(address, !(u32::from(bytes) - 1));
         let shared = atomic::emit(e, inst, mem, rmw, address, operands, Some(there));
-        let place = anywhere(e, inst);
+        let flat = anywhere(e, inst);
         let global = e.get(old);
-        let both = match place.outside(e) {
+        let both = match flat.outside(e) {
             Some(outside) => e.b.select(outside, global, shared),
             None => global,
         };

@@ -200,7 +200,7 @@ fn step(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
     e.b.fcanon(value, Width::Single.nan())
 }
 
-/// A NaN in place of `value` where a source is a signalling NaN.
+/// A NaN in open of `value` where a source is a signalling NaN.
 fn quiet_signalling(e: &mut Emit<'_>, width: Width, a: Value, b: Value, value: Value) -> Value {
     let Some(signals) = signalling(e, a, b) else { return value };
     let scalar = e.b.func.ty(value).scalar;
@@ -264,11 +264,11 @@ fn within_limits(e: &mut Emit<'_>, sources: [Value; 3]) -> Option<Value> {
         (!number.is_nan() && !number.is_subnormal()).then_some(number)
     };
     let limits = sources.each_ref().map(limit);
-    let place = limits.iter().position(Option::is_none)?;
+    let open = limits.iter().position(Option::is_none)?;
     let mut of: Vec<f32> = limits.into_iter().flatten().collect();
     let &[_, last] = of.as_slice() else { return None };
     of.sort_by(f32::total_cmp);
-    let mut x = sources[place];
+    let mut x = sources[open];
     if follows_mode {
         x = e.flush_source(Width::Single, x);
     }
@@ -278,7 +278,7 @@ fn within_limits(e: &mut Emit<'_>, sources: [Value; 3]) -> Option<Value> {
     if mode.ieee && may_signal(e, x) {
         // The minimum of the first two is a NaN then, and that of a NaN and the third one is the third one; or it is the third one that is.
         let signals = e.b.fsignals(x, x);
-        let other = if place == 2 { e.b.constant(Scalar::F32, Width::Single.nan()) } else { e.b.f32(last) };
+        let other = if open == 2 { e.b.constant(Scalar::F32, Width::Single.nan()) } else { e.b.f32(last) };
         value = e.b.select(signals, other, value);
     }
     Some(if follows_mode { e.flush_result(Width::Single, value) } else { value })

@@ -75,7 +75,7 @@ impl TexelFormat {
     }
 
     /// The accesses that make up a texel: first byte, bytes, and under which condition.
-    fn pieces(self, e: &mut Emit<'_>) -> Vec<(u32, u8, Option<Value>)> {
+    fn accesses(self, e: &mut Emit<'_>) -> Vec<(u32, u8, Option<Value>)> {
         if let TexelFormat::Known(data, ..) = self {
             return match DataFormat::of(data).map_or(0, |data| data.bytes) {
                 bytes @ 1..=2 => vec![(0, bytes as u8, None)],
@@ -83,19 +83,19 @@ impl TexelFormat {
             };
         }
         let size = self.bytes(e);
-        let mut pieces = Vec::new();
+        let mut accesses = Vec::new();
         for bytes in [1, 2] {
             let exactly = e.b.i32(bytes);
-            pieces.push((0, bytes as u8, Some(e.b.icmp(IntCC::Eq, size, exactly))));
+            accesses.push((0, bytes as u8, Some(e.b.icmp(IntCC::Eq, size, exactly))));
         }
         for word in 0..4 {
             let needed = e.b.i32(4 * word + 4);
-            pieces.push((4 * word, 4, Some(e.b.icmp(IntCC::Uge, size, needed))));
+            accesses.push((4 * word, 4, Some(e.b.icmp(IntCC::Uge, size, needed))));
         }
-        pieces
+        accesses
     }
 
-    /// The first `count` components of the texel that `read` reads piece by piece (first byte, bytes; where a
+    /// The first `count` components of the texel that `read` reads access by access (first byte, bytes; where a
     /// condition does not hold it gives 0). `plain_alpha`: see [`texel::of_buffer_alpha`].
     pub(in crate::gcn::lift) fn load(
         self,
@@ -107,7 +107,7 @@ impl TexelFormat {
     ) -> Vec<Value> {
         let zero = e.b.i32(0);
         let mut raw = [zero; 4];
-        for (at, bytes, cond) in self.pieces(e) {
+        for (at, bytes, cond) in self.accesses(e) {
             let value = read(e, at, bytes, cond);
             let word = &mut raw[at as usize / 4];
             *word = if *word == zero { value } else { e.b.ior(*word, value) };
@@ -142,7 +142,7 @@ impl TexelFormat {
             .collect()
     }
 
-    /// Makes a texel of components (missing ones are 0) and gives it to `write` piece by piece: first byte, bytes, value,
+    /// Makes a texel of components (missing ones are 0) and gives it to `write` access by access: first byte, bytes, value,
     /// condition.
     pub(in crate::gcn::lift) fn store(
         self,
@@ -171,7 +171,7 @@ impl TexelFormat {
                 e.b.call_pure(&texel::STORE, &[format, low, high, half])
             })
         });
-        for (at, bytes, cond) in self.pieces(e) {
+        for (at, bytes, cond) in self.accesses(e) {
             let value = match halves {
                 None => values[at as usize / 4],
                 Some(halves) => {

@@ -33,7 +33,12 @@ const LOOK: u32 = 256;
 const RESOURCE_SHIFT: u32 = 3;
 
 /// The global address (i64) of `bytes` at a lane's address plus an offset, and whether the program's part of GDS holds them.
-pub(in crate::gcn::lift) fn place(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> (Value, Value) {
+pub(in crate::gcn::lift) fn gds_address(
+    e: &mut Emit<'_>,
+    base: Value,
+    offset: u32,
+    bytes: u32,
+) -> (Value, Value) {
     let m0 = e.m0();
     let (start, size) = (e.ushr_const(m0, 16), e.and_const(m0, 0xffff));
     let at = e.add_const(base, offset);
@@ -75,18 +80,18 @@ pub(in crate::gcn::lift) fn count(e: &mut Emit<'_>, inst: &Inst, down: bool) {
     let base = e.and_const(m0, 0xffff);
     let byte = e.add_const(base, offset);
     let byte = e.and_const(byte, 0xfffc);
-    let place = address(e, byte);
+    let counter = address(e, byte);
     let add = Rmw { op: AtomicOp::Add, negate: down, wide: false };
-    let old = once(e, add, place, lanes, None);
+    let old = once(e, add, counter, lanes, None);
     e.set_dst_words(inst, &[old]);
 }
 
 /// An atomic of the whole wave; the old value is uniform. Values made before are lost.
-fn once(e: &mut Emit<'_>, rmw: Rmw, place: Value, value: Value, new: Option<Value>) -> Value {
+fn once(e: &mut Emit<'_>, rmw: Rmw, counter: Value, value: Value, new: Option<Value>) -> Value {
     let value = if rmw.negate { e.b.ineg(value) } else { value };
     let (lane, zero) = (e.lane_id(), e.b.i32(0));
     let first = e.b.icmp(IntCC::Eq, lane, zero);
-    let mut args = vec![place, first, value];
+    let mut args = vec![counter, first, value];
     args.extend(new);
     let mem = MemAccess { align: 4, ..access(GLOBAL, 4, false, 0) };
     let old = e.cross1(&args, |e, args| {
@@ -112,8 +117,8 @@ fn resource(e: &mut Emit<'_>, inst: &Inst, word: u32) -> Value {
 /// Which round it is. An atomic that changes nothing: a load would be done for each chunk of lanes anew, and these could
 /// see different rounds.
 fn round_now(e: &mut Emit<'_>, inst: &Inst) -> Value {
-    let (place, zero) = (resource(e, inst, ROUND), e.b.i32(0));
-    once(e, Rmw { op: AtomicOp::Nop, negate: false, wide: false }, place, zero, None)
+    let (counter, zero) = (resource(e, inst, ROUND), e.b.i32(0));
+    once(e, Rmw { op: AtomicOp::Nop, negate: false, wide: false }, counter, zero, None)
 }
 
 /// Emits an operation on a barrier or semaphore; false for what is none.
@@ -129,13 +134,13 @@ pub(in crate::gcn::lift) fn sync(e: &mut Emit<'_>, inst: &Inst) -> bool {
     match inst.op {
         Op::DS_GWS_INIT => {
             let value = operand(e);
-            let place = resource(e, inst, COUNT);
-            once(e, rmw(AtomicOp::Exch), place, value, None);
+            let counter = resource(e, inst, COUNT);
+            once(e, rmw(AtomicOp::Exch), counter, value, None);
         }
         Op::DS_GWS_SEMA_BR => {
             let value = operand(e);
-            let place = resource(e, inst, COUNT);
-            once(e, rmw(AtomicOp::Add), place, value, None);
+            let counter = resource(e, inst, COUNT);
+            once(e, rmw(AtomicOp::Add), counter, value, None);
         }
         Op::DS_GWS_SEMA_V => add_one(e, inst, COUNT),
         Op::DS_GWS_SEMA_RELEASE_ALL => add_one(e, inst, ROUND),
@@ -147,16 +152,16 @@ pub(in crate::gcn::lift) fn sync(e: &mut Emit<'_>, inst: &Inst) -> bool {
 }
 
 fn add_one(e: &mut Emit<'_>, inst: &Inst, word: u32) {
-    let (place, one) = (resource(e, inst, word), e.b.i32(1));
-    once(e, Rmw { op: AtomicOp::Add, negate: false, wide: false }, place, one, None);
+    let (counter, one) = (resource(e, inst, word), e.b.i32(1));
+    once(e, Rmw { op: AtomicOp::Add, negate: false, wide: false }, counter, one, None);
 }
 
 fn barrier(e: &mut Emit<'_>, inst: &Inst, operand: impl Fn(&mut Emit<'_>) -> Value) {
     let round = begin_wait(e, inst);
     let value = operand(e);
-    let place = resource(e, inst, COUNT);
+    let counter = resource(e, inst, COUNT);
     // One less, or at 0 the operand: this is the last wave then.
-    let old = once(e, Rmw { op: AtomicOp::Dec, negate: false, wide: false }, place, value, None);
+    let old = once(e, Rmw { op: AtomicOp::Dec, negate: false, wide: false }, counter, value, None);
     let zero = e.b.i32(0);
     let last = e.b.icmp(IntCC::Eq, old, zero);
     let [open, look, behind] = [(); 3].map(|()| e.b.func.add_block(e.b.pc));
@@ -176,10 +181,10 @@ fn acquire(e: &mut Emit<'_>, inst: &Inst) {
     e.end_block(Terminator::Jump(look.into()));
     e.start(look);
     // One less if it is at least one.
-    let place = resource(e, inst, COUNT);
+    let counter = resource(e, inst, COUNT);
     let (one, zero) = (e.b.i32(1), e.b.i32(0));
     let zero = e.b.splat(zero);
-    let old = once(e, Rmw { op: AtomicOp::Wrap, negate: false, wide: false }, place, one, Some(zero));
+    let old = once(e, Rmw { op: AtomicOp::Wrap, negate: false, wide: false }, counter, one, Some(zero));
     let zero = e.b.i32(0);
     let taken = e.b.icmp(IntCC::Ne, old, zero);
     let taken = access::save(e, taken, 1);

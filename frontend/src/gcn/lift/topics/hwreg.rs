@@ -3,8 +3,7 @@
 use warpjit_ir::{Builtin, Value};
 
 use crate::gcn::lift::analysis::hwreg::{
-    FLAG_PLACES, Field, GPR_ALLOC, HW_ID, LDS_ALLOC, MODE, SH_MEM_BASES, STATUS, index_operands,
-    setreg_source,
+    FLAG_BITS, Field, GPR_ALLOC, HW_ID, LDS_ALLOC, MODE, SH_MEM_BASES, STATUS, index_operands, setreg_source,
 };
 use crate::gcn::lift::analysis::statics::{MODE_INDEX, MODE_SKIP};
 use crate::gcn::lift::emit::Emit;
@@ -94,8 +93,8 @@ fn register(e: &mut Emit<'_>, field: Field) -> Value {
         // In a workgroup, valid.
         STATUS => {
             let mut status = e.b.i32(1 << 11 | 1 << 16);
-            for (flag, place) in [Operand::Scc, Operand::Execz, Operand::Vccz].into_iter().zip(FLAG_PLACES) {
-                if field.mask() >> place & 1 != 0 {
+            for (flag, at) in [Operand::Scc, Operand::Execz, Operand::Vccz].into_iter().zip(FLAG_BITS) {
+                if field.mask() >> at & 1 != 0 {
                     let bit = match flag {
                         Operand::Scc => {
                             let scc = e.scc();
@@ -104,7 +103,7 @@ fn register(e: &mut Emit<'_>, field: Field) -> Value {
                         Operand::Execz => e.zero_flag(1),
                         _ => e.zero_flag(0),
                     };
-                    let bit = e.shl_const(bit, place);
+                    let bit = e.shl_const(bit, at);
                     status = e.b.ior(status, bit);
                 }
             }

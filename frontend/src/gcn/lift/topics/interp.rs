@@ -15,7 +15,7 @@ use crate::gcn::{Inst, Op, Operand};
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Op::*;
     let Some(interp) = inst.interp else { return false };
-    if e.own.places.is_none() {
+    if e.own.stage_memory.is_none() {
         return false;
     }
     let zero = e.b.i32(0);

@@ -78,8 +78,8 @@ fn source_lane(e: &mut Emit<'_>, ctrl: DppCtrl) -> (Value, Value) {
         DppCtrl::QuadPerm(lanes) => {
             let table = lanes.iter().enumerate().map(|(n, &from)| u32::from(from & 3) << (2 * n)).sum();
             let table = e.b.i32(table);
-            let place = e.and_const(lane, 3);
-            let shift = e.shl_const(place, 1);
+            let quad_lane = e.and_const(lane, 3);
+            let shift = e.shl_const(quad_lane, 1);
             let from = e.b.ushr(table, shift);
             (within(e, from, lane, 3), all)
         }

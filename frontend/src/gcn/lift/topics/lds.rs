@@ -20,12 +20,12 @@ const LDS_BYTES: u32 = 0x1_0000;
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     if let Some(shape) = access::shape(inst.op) {
         let base = address(e, inst);
-        let place = place(e, inst, base, inst.mem.offset as u32, shape.unit.bytes());
+        let lds = lds_address(e, inst, base, inst.mem.offset as u32, shape.unit.bytes());
         if shape.store {
             let values = access::stored(e, inst, shape, true);
-            place.store(e, shape.unit, &values);
+            lds.store(e, shape.unit, &values);
         } else {
-            let values = place.load(e, shape.unit);
+            let values = lds.load(e, shape.unit);
             access::write_loaded(e, inst, shape, &values);
         }
         return true;
@@ -87,9 +87,9 @@ struct LdsAddress {
     ok: Option<Value>,
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst, base: Value, offset: u32, bytes: u32) -> LdsAddress {
+fn lds_address(e: &mut Emit<'_>, inst: &Inst, base: Value, offset: u32, bytes: u32) -> LdsAddress {
     if inst.mem.gds {
-        let (address, ok) = gds::place(e, base, offset, bytes);
+        let (address, ok) = gds::gds_address(e, base, offset, bytes);
         return LdsAddress { space: access::GLOBAL, address, offset: 0, ok: Some(ok) };
     }
     let ok = in_range(e, base, offset, bytes);
@@ -185,16 +185,16 @@ fn update(
     let bytes = rmw.bytes();
     let sum = e.add_const(base, offset);
     let aligned = e.and_const(sum, !(u32::from(bytes) - 1));
-    let place = place(e, inst, aligned, 0, bytes.into());
-    let mut address = place.address;
-    let mut mem = access(place.space, bytes, false, 0);
+    let lds = lds_address(e, inst, aligned, 0, bytes.into());
+    let mut address = lds.address;
+    let mut mem = access(lds.space, bytes, false, 0);
     if inst.mem.gds {
         // The program's part need not begin at a multiple of the word.
         let mask = e.b.i64(!(u64::from(bytes) - 1));
         address = e.b.iand(address, mask);
         mem.align = bytes;
     }
-    atomic::emit(e, inst, mem, rmw, address, operands, place.ok)
+    atomic::emit(e, inst, mem, rmw, address, operands, lds.ok)
 }
 
 fn unit(words: u8) -> Unit {
@@ -206,8 +206,8 @@ fn read2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
     let mut values = Vec::new();
     for offset in inst.mem.offsets {
         let offset = u32::from(offset) * scale;
-        let place = place(e, inst, base, offset, unit(words).bytes());
-        values.extend(place.load(e, unit(words)));
+        let lds = lds_address(e, inst, base, offset, unit(words).bytes());
+        values.extend(lds.load(e, unit(words)));
     }
     let values = access::dwords(e, &values);
     e.set_dst_words(inst, &values);
@@ -221,8 +221,8 @@ fn write2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
         let data = e.src_words(data, words.into());
         let values = access::join(e, &data, &parts);
         let offset = u32::from(offset) * scale;
-        let place = place(e, inst, base, offset, unit(words).bytes());
-        place.store(e, unit(words), &values);
+        let lds = lds_address(e, inst, base, offset, unit(words).bytes());
+        lds.store(e, unit(words), &values);
     }
 }
 
@@ -309,8 +309,8 @@ fn swizzle(e: &mut Emit<'_>, inst: &Inst) {
     let (value, lane) = (address(e, inst), e.lane_id());
     let from = if pattern & 0x8000 != 0 {
         // Within quads: two bits for each lane.
-        let place = e.and_const(lane, 3);
-        let shift = e.shl_const(place, 1);
+        let quad_lane = e.and_const(lane, 3);
+        let shift = e.shl_const(quad_lane, 1);
         let table = e.b.i32(pattern & 0xff);
         let from = e.b.ushr(table, shift);
         let (from, quad) = (e.and_const(from, 3), e.and_const(lane, !3));
@@ -393,8 +393,8 @@ fn source2(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
     };
     let second = e.b.iadd(first, distance);
     let second = e.and_const(second, align);
-    let place = place(e, inst, second, 0, rmw.bytes().into());
-    let value = place.load(e, unit(rmw.words() as u8))[0];
+    let lds = lds_address(e, inst, second, 0, rmw.bytes().into());
+    let value = lds.load(e, unit(rmw.words() as u8))[0];
     let old = update(e, inst, rmw, first, 0, (value, None));
     atomic::write_old(e, inst, old);
 }

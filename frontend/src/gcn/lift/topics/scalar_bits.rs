@@ -43,15 +43,15 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
         S_BITSET0_B32 | S_BITSET1_B32 => {
             let Some(dst) = inst.dst else { return true };
-            let (old, place) = (e.read32(dst), e.src32(inst, 0));
-            let value = set_bit(e, old, place, inst.op == S_BITSET1_B32);
+            let (old, position) = (e.read32(dst), e.src32(inst, 0));
+            let value = set_bit(e, old, position, inst.op == S_BITSET1_B32);
             e.set_dst32(inst, value);
         }
         S_BITSET0_B64 | S_BITSET1_B64 => {
             let Some(dst) = inst.dst else { return true };
-            let (old, place) = (e.read64(dst), e.src32(inst, 0));
-            let place = e.zext(place);
-            let value = set_bit(e, old, place, inst.op == S_BITSET1_B64);
+            let (old, position) = (e.read64(dst), e.src32(inst, 0));
+            let position = e.zext(position);
+            let value = set_bit(e, old, position, inst.op == S_BITSET1_B64);
             e.set_dst64(inst, value);
         }
         S_BITREPLICATE_B64_B32 => {
@@ -145,18 +145,18 @@ fn find(e: &mut Emit<'_>, inst: &Inst, wide: bool) {
         _ => {}
     }
     let from_low = matches!(inst.op, S_FF0_I32_B32 | S_FF1_I32_B32 | S_FF0_I32_B64 | S_FF1_I32_B64);
-    let place = if from_low { e.b.ctz(a) } else { e.b.clz(a) };
-    let place = narrow(e, place);
+    let position = if from_low { e.b.ctz(a) } else { e.b.clz(a) };
+    let position = narrow(e, position);
     let zero = e.b.constant(scalar, 0);
     let none = e.b.icmp(IntCC::Eq, a, zero);
     let minus_one = e.b.i32(u32::MAX);
-    let value = e.b.select(none, minus_one, place);
+    let value = e.b.select(none, minus_one, position);
     e.set_dst32(inst, value);
 }
 
-fn set_bit(e: &mut Emit<'_>, old: Value, place: Value, set: bool) -> Value {
+fn set_bit(e: &mut Emit<'_>, old: Value, position: Value, set: bool) -> Value {
     let one = e.b.constant(e.b.func.ty(old).scalar, 1);
-    let bit = e.b.ishl(one, place);
+    let bit = e.b.ishl(one, position);
     if set {
         return e.b.ior(old, bit);
     }

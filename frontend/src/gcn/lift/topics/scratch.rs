@@ -34,7 +34,7 @@ pub(in crate::gcn::lift) fn address(e: &mut Emit<'_>, base: Value, offset: Value
     let lane = e.lane_id();
     let lane = e.shl_const(lane, 2);
     let byte = e.and_const(offset, 3);
-    let place = e.b.ior(lane, byte);
-    let place = e.b.convert(Opcode::Zext, place, Scalar::I64);
-    e.b.iadd(row, place)
+    let offset = e.b.ior(lane, byte);
+    let offset = e.b.convert(Opcode::Zext, offset, Scalar::I64);
+    e.b.iadd(row, offset)
 }

@@ -8,7 +8,7 @@ use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 use super::atomic;
 use crate::gcn::lift::emit::Emit;
 use crate::gcn::lift::emit::access::{self, GLOBAL, access};
-use crate::gcn::row_words::Property;
+use crate::gcn::rows::Property;
 use crate::gcn::table::meaning;
 use crate::gcn::{Generation, Inst, Op, Operand};
 
@@ -47,24 +47,24 @@ pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         None => return false,
         Some(Kind::Nothing) => {}
         Some(Kind::Load(words)) => {
-            let place = place(e, inst);
+            let scalar = scalar_address(e, inst);
             let mut values = Vec::new();
-            for (at, bytes) in access::Unit::Words(words as u8).parts(place.offset.is_none()) {
-                let ok = place.holds(e, at);
+            for (at, bytes) in access::Unit::Words(words as u8).parts(scalar.offset.is_none()) {
+                let ok = scalar.holds(e, at);
                 let mem = access(GLOBAL, bytes, false, at as i32);
-                values.push(access::load_uniform(e, mem, place.address, ok));
+                values.push(access::load_uniform(e, mem, scalar.address, ok));
             }
             let values = access::dwords(e, &values);
             e.set_dst_words(inst, &values);
         }
         Some(Kind::Store(words)) => {
             let Some(data) = inst.mem.data.or(inst.dst) else { return true };
-            let place = place(e, inst);
+            let scalar = scalar_address(e, inst);
             let values = e.src_words(data, words);
             for (n, value) in values.into_iter().enumerate() {
                 let at = 4 * n as u32;
-                let ok = place.holds(e, at);
-                e.b.store(access(GLOBAL, 4, false, at as i32), place.address, value, ok);
+                let ok = scalar.holds(e, at);
+                e.b.store(access(GLOBAL, 4, false, at as i32), scalar.address, value, ok);
             }
         }
     }
@@ -88,7 +88,7 @@ impl ScalarAddress {
     }
 }
 
-fn place(e: &mut Emit<'_>, inst: &Inst) -> ScalarAddress {
+fn scalar_address(e: &mut Emit<'_>, inst: &Inst) -> ScalarAddress {
     let mut offset = e.b.i64(i64::from(inst.mem.offset) as u64);
     if let Some(soffset) = inst.mem.soffset {
         let mut value = e.read32(soffset);
@@ -142,12 +142,12 @@ fn drop_low(e: &mut Emit<'_>, value: Value) -> Value {
 
 /// An atomic of the wave: one lane does it.
 fn update(e: &mut Emit<'_>, inst: &Inst, rmw: atomic::Rmw) {
-    let place = place(e, inst);
+    let scalar = scalar_address(e, inst);
     let (value, new) = atomic::memory_operands(e, inst, rmw);
     let value = if rmw.negate { e.b.ineg(value) } else { value };
-    let ok = place.holds(e, if rmw.wide { 4 } else { 0 });
+    let ok = scalar.holds(e, if rmw.wide { 4 } else { 0 });
     let ok = ok.unwrap_or_else(|| e.b.bool(true));
-    let mut args = vec![place.address, ok, value];
+    let mut args = vec![scalar.address, ok, value];
     args.extend(new);
     let bytes = rmw.bytes();
     let mem = warpjit_ir::MemAccess { align: bytes, ..access(GLOBAL, bytes, false, 0) };

@@ -11,7 +11,9 @@ use crate::stage::STREAM_SHIFT;
 /// of streams that the interface does not have, do nothing.
 pub(in crate::gcn::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     const GS: u16 = 2;
-    let Some(counters) = e.own.places.and_then(|places| places.geometry) else { return false };
+    let Some(counters) = e.own.stage_memory.and_then(|stage_memory| stage_memory.geometry) else {
+        return false;
+    };
     let (message, stream) = (inst.simm16 & 15, u32::from(inst.simm16 >> 8 & 3));
     let streams = counters.streams.map_or(1, |(count, _)| count);
     if inst.op != Op::S_SENDMSG || message != GS || stream >= streams {

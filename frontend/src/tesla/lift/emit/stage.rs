@@ -22,7 +22,7 @@ pub(in crate::tesla::lift) const VARYING_END: u32 = 0x400;
 pub(in crate::tesla::lift) const VERTEX_STRIDE: u32 = 0x20;
 
 /// The address of an operand, checked against the end of its space. `scale`: what the literal is multiplied by.
-pub(in crate::tesla::lift) fn place(
+pub(in crate::tesla::lift) fn stage_address(
     e: &mut Emit<'_>,
     addr: Address,
     scale: u32,
@@ -49,10 +49,10 @@ pub(in crate::tesla::lift) fn attribute(e: &mut Emit<'_>, addr: Address) -> Valu
     let Some(plan) = e.own.family.plan else { return e.b.i32(0) };
     let read = |at| Read { space: InputSpace::Attribute, at, vertex: None };
     if plan.interface.stage != Stage::Geometry {
-        let at = place(e, addr, 1, VERTEX_END, false);
+        let at = stage_address(e, addr, 1, VERTEX_END, false);
         return e.input(plan, read(at));
     }
-    match place(e, addr, 1, GEOMETRY_END, false) {
+    match stage_address(e, addr, 1, GEOMETRY_END, false) {
         At::Known(at) if at < PRIMITIVE => e.b.i32(at & !3),
         At::Known(at) => e.input(plan, read(At::Known(at))),
         At::Computed(address) => {
@@ -69,7 +69,7 @@ pub(in crate::tesla::lift) fn attribute(e: &mut Emit<'_>, addr: Address) -> Valu
 pub(in crate::tesla::lift) fn vertex_word(e: &mut Emit<'_>, addr: Address) -> Value {
     let Some(plan) = e.own.family.plan else { return e.b.i32(0) };
     let scale = VERTEX_STRIDE / 4;
-    let at = place(e, addr, scale, VERTEX_END * scale, false);
+    let at = stage_address(e, addr, scale, VERTEX_END * scale, false);
     let (at, vertex) = match at {
         At::Known(address) => {
             let vertex = e.b.i32(address % VERTEX_STRIDE / 4);
@@ -88,7 +88,7 @@ pub(in crate::tesla::lift) fn vertex_word(e: &mut Emit<'_>, addr: Address) -> Va
 /// Writes an output.
 pub(in crate::tesla::lift) fn set_output(e: &mut Emit<'_>, addr: Address, ty: Type, value: Value) {
     let Some(plan) = e.own.family.plan else { return };
-    let at = place(e, addr, 1, VERTEX_END, true);
+    let at = stage_address(e, addr, 1, VERTEX_END, true);
     e.set_output(plan, at, ty.bytes().min(4) as u8, value);
 }
 

@@ -30,7 +30,7 @@ fn mov(e: &mut Emit<'_>, inst: &Inst) {
 }
 
 /// Where a memory operand points: the access without its width, and the address.
-fn place(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Option<(MemAccess, Value)> {
+fn operand_address(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Option<(MemAccess, Value)> {
     match operand {
         Operand::Shared { addr, .. } => {
             Some(e.address(Space::Shared, addr, ty.bytes().min(4), ty.is_signed()))
@@ -68,7 +68,9 @@ fn words(ty: Type) -> u32 {
 
 fn load_wide(e: &mut Emit<'_>, inst: &Inst) {
     let ty = inst.mods.ty.unwrap_or(Type::B32);
-    let Some((mem, address)) = inst.src(0).and_then(|src| place(e, src.operand, ty)) else { return };
+    let Some((mem, address)) = inst.src(0).and_then(|src| operand_address(e, src.operand, ty)) else {
+        return;
+    };
     // Only global loads can fault in lanes that the predicate leaves out.
     let guard = e.guard.filter(|_| matches!(mem.space, Space::Global(_)));
     let values: Vec<Value> = (0..words(ty)).map(|n| e.b.load(part(mem, n), address, guard)).collect();
@@ -84,7 +86,9 @@ fn load_wide(e: &mut Emit<'_>, inst: &Inst) {
 
 fn store_wide(e: &mut Emit<'_>, inst: &Inst) {
     let ty = inst.mods.ty.unwrap_or(Type::B32);
-    let Some((mem, address)) = inst.src(0).and_then(|src| place(e, src.operand, ty)) else { return };
+    let Some((mem, address)) = inst.src(0).and_then(|src| operand_address(e, src.operand, ty)) else {
+        return;
+    };
     for n in 0..words(ty) {
         let value = match inst.src(1).map(|src| src.operand) {
             Some(Operand::Reg { num, width: RegWidth::B64 | RegWidth::B128 | RegWidth::B32 }) => {
@@ -100,7 +104,9 @@ fn store_wide(e: &mut Emit<'_>, inst: &Inst) {
 fn store_shared(e: &mut Emit<'_>, inst: &Inst) {
     let value = e.src(inst, 1);
     let Some(Operand::Shared { ty, .. }) = inst.src(0).map(|src| src.operand) else { return };
-    let Some((mem, address)) = inst.src(0).and_then(|src| place(e, src.operand, ty)) else { return };
+    let Some((mem, address)) = inst.src(0).and_then(|src| operand_address(e, src.operand, ty)) else {
+        return;
+    };
     let guard = e.guard;
     e.b.store(mem, address, value, guard);
 }

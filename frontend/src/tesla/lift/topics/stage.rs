@@ -6,7 +6,7 @@ use super::float::{canonical, source};
 use crate::isa::Stage;
 use crate::simt::stage::{InputSpace, Plan, Read};
 use crate::tesla::lift::emit::Emit;
-use crate::tesla::lift::emit::stage::{PRIMITIVE, VARYING_END, place, set_output};
+use crate::tesla::lift::emit::stage::{PRIMITIVE, VARYING_END, set_output, stage_address};
 use crate::tesla::lift::options::Needs;
 use crate::tesla::numeric::f32;
 use crate::tesla::{Inst, Op, Operand};
@@ -85,7 +85,7 @@ pub(in crate::tesla::lift) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 /// source 1.
 fn interpolate(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     let Some(Operand::Varying { addr }) = inst.src(0).map(|src| src.operand) else { return };
-    let at = place(e, addr, 1, VARYING_END, false);
+    let at = stage_address(e, addr, 1, VARYING_END, false);
     let read = Read { space: InputSpace::Attribute, at, vertex: None };
     if inst.mods.flat {
         let bits = e.input(plan, read);

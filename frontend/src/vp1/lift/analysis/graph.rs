@@ -21,7 +21,7 @@ use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
 /// Codes are looked at up to this word address; what lies beyond does not exist.
 pub(in crate::vp1::lift) const MAX_WORDS: u32 = (1 << 20) - 1;
 
-/// Longest code, in words, whose every word is held to be a place that a `ret` may go to where nothing says more.
+/// Longest code, in words, whose every word is held to be a target that a `ret` may go to where nothing says more.
 const MAX_RETURN_WORDS: u32 = 1 << 14;
 
 /// Most branches that make nodes of their own for one bundle in their delay slot.
@@ -184,7 +184,7 @@ struct DelaySlots {
 }
 
 impl DelaySlots {
-    /// Lets a branch to a known place have a node of its own, or share one.
+    /// Lets a branch to a known target have a node of its own, or share one.
     fn settle(&mut self, step: &mut Step) {
         let Some(Target { pc: Some(pc), pending: Pending::To(target) }) = step.taken else { return };
         if self.known.contains(&(pc, target)) {
@@ -349,11 +349,11 @@ impl Graph {
 
     /// The nodes that are found by noted addresses.
     pub(in crate::vp1::lift) fn addresses(&self) -> impl Iterator<Item = (u32, Node)> + '_ {
-        let places = self
+        let nodes = self
             .returns
             .iter()
             .flat_map(|&pc| self.pendings.iter().map(move |&pending| Node { pc, pending, resumed: false }));
-        places.map(|node| (Graph::return_space(node.pending).wrapping_add(node.pc.wrapping_mul(4)), node))
+        nodes.map(|node| (Graph::return_space(node.pending).wrapping_add(node.pc.wrapping_mul(4)), node))
     }
 }
 
@@ -375,11 +375,11 @@ fn returns_anywhere(code: &Code, entries: &[Node], meter: &Meter) -> Result<bool
         if is_return && anything || slots.any_share {
             return Ok(true);
         }
-        for place in step.targets() {
-            let called = step.is_call() && Some(place) == step.taken;
+        for target in step.targets() {
+            let called = step.is_call() && Some(target) == step.taken;
             let anything = (anything || step.forgets_return()) && !called;
-            if let Some(pc) = place.pc {
-                work.push((Node { pc, pending: place.pending, resumed: false }, anything));
+            if let Some(pc) = target.pc {
+                work.push((Node { pc, pending: target.pending, resumed: false }, anything));
             }
         }
     }

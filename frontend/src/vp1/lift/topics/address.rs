@@ -138,7 +138,7 @@ struct DataAddress {
     stride: Value,
 }
 
-fn place(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) -> DataAddress {
+fn data_address(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) -> DataAddress {
     let a = e.a(register);
     let base = e.and_const(a, 0x1fff);
     let address = if opcode & 0x18 == 0x18 { e.or_const(base, word >> 3 & 0x7ff) } else { base };
@@ -146,28 +146,28 @@ fn place(e: &mut Emit<'_>, opcode: u32, word: u32, register: u32) -> DataAddress
 }
 
 /// The bank of an address.
-fn bank(e: &mut Emit<'_>, place: DataAddress) -> Value {
+fn bank(e: &mut Emit<'_>, at: DataAddress) -> Value {
     // Strides 0 and 1 look at bit 5 and up, 2 at bit 6, 3 at bit 7; stride 0 at three bits only.
     let one = e.word(1);
-    let count = e.b.umax(place.stride, one);
+    let count = e.b.umax(at.stride, one);
     let count = e.add_const(count, 4);
-    let row = e.b.ushr(place.address, count);
-    let first = e.is_zero(place.stride);
+    let row = e.b.ushr(at.address, count);
+    let first = e.is_zero(at.stride);
     let bits = e.choose(first, 7, 15);
     let row = e.b.iand(row, bits);
-    e.b.iadd(row, place.address)
+    e.b.iadd(row, at.address)
 }
 
 /// Raw address of a row, and the bank of its first byte. The bytes go round: byte n is in bank first + n.
-fn row(e: &mut Emit<'_>, place: DataAddress) -> (Value, Value) {
-    let row = e.and_const(place.address, 0x1ff0);
-    let bank = bank(e, DataAddress { address: row, ..place });
+fn row(e: &mut Emit<'_>, at: DataAddress) -> (Value, Value) {
+    let row = e.and_const(at.address, 0x1ff0);
+    let bank = bank(e, DataAddress { address: row, ..at });
     (row, bank)
 }
 
 /// Loads a row: all banks side by side, then turned so that its first byte is component 0.
-fn load_row(e: &mut Emit<'_>, place: DataAddress) -> Value {
-    let (row, bank) = row(e, place);
+fn load_row(e: &mut Emit<'_>, at: DataAddress) -> Value {
+    let (row, bank) = row(e, at);
     let lane = e.lane();
     let at = e.b.iadd(row, lane);
     let banks = e.load_byte(at);
@@ -177,8 +177,8 @@ fn load_row(e: &mut Emit<'_>, place: DataAddress) -> Value {
 }
 
 /// Stores a row.
-fn store_row(e: &mut Emit<'_>, place: DataAddress, value: Value) {
-    let (row, bank) = row(e, place);
+fn store_row(e: &mut Emit<'_>, at: DataAddress, value: Value) {
+    let (row, bank) = row(e, at);
     let lane = e.lane();
     let from = e.b.isub(lane, bank);
     let from = e.and_const(from, 15);
@@ -188,31 +188,31 @@ fn store_row(e: &mut Emit<'_>, place: DataAddress, value: Value) {
 }
 
 /// Raw addresses of the 16 bytes of a column.
-fn vertical(e: &mut Emit<'_>, place: DataAddress) -> Value {
+fn vertical(e: &mut Emit<'_>, at: DataAddress) -> Value {
     let lane = e.lane();
     let gone = e.word(0xf0);
-    let gone = e.b.ishl(gone, place.stride);
+    let gone = e.b.ishl(gone, at.stride);
     let gone = e.b.inot(gone);
-    let address = e.b.iand(place.address, gone);
-    let bank = bank(e, DataAddress { address, ..place });
+    let address = e.b.iand(at.address, gone);
+    let bank = bank(e, DataAddress { address, ..at });
     // Stride 0: two components a bank.
-    let first = e.is_zero(place.stride);
+    let first = e.is_zero(at.stride);
     let pairs = e.shr(lane, 1);
     let of_bank = e.b.select(first, pairs, lane);
     let bank = e.b.iadd(bank, of_bank);
     let bank = e.and_const(bank, 15);
     let row = e.and_const(address, 0x1ff0);
-    let rows = e.b.ishl(lane, place.stride);
+    let rows = e.b.ishl(lane, at.stride);
     let rows = e.shift(rows, 4);
     let row = e.b.ior(row, rows);
     e.b.iadd(row, bank)
 }
 
 /// Raw addresses of the four bytes of a word, lowest first.
-fn word_bytes(e: &mut Emit<'_>, place: DataAddress) -> [Value; 4] {
-    let row = e.and_const(place.address, 0x1ff0);
-    let bank = bank(e, DataAddress { address: row, ..place });
-    let first = e.and_const(place.address, 12);
+fn word_bytes(e: &mut Emit<'_>, at: DataAddress) -> [Value; 4] {
+    let row = e.and_const(at.address, 0x1ff0);
+    let bank = bank(e, DataAddress { address: row, ..at });
+    let first = e.and_const(at.address, 12);
     let bank = e.b.iadd(bank, first);
     std::array::from_fn(|byte| {
         let bank = e.add_const(bank, byte as i32);
@@ -227,7 +227,7 @@ fn load(e: &mut Emit<'_>, bundle: &Bundle) {
     let slots = e.own.slots;
     // c8 and c9 add a register as c0 and c1 do.
     let quad = opcode & 0x18 == 0x08;
-    let at = place(e, opcode, word, src1(word));
+    let at = data_address(e, opcode, word, src1(word));
     if opcode & 3 == 2 {
         let bytes = word_bytes(e, at).map(|at| e.load_byte(at));
         let mut value = bytes[0];
@@ -267,7 +267,7 @@ fn load(e: &mut Emit<'_>, bundle: &Bundle) {
 /// Stores: opcodes c4-c6, d4-d6, dc-de.
 fn store(e: &mut Emit<'_>, bundle: &Bundle) {
     let (word, opcode) = (bundle.address.word, bundle.address.opcode());
-    let at = place(e, opcode, word, dst(word));
+    let at = data_address(e, opcode, word, dst(word));
     if opcode & 3 == 2 {
         let value = stored_word(e, bundle);
         for (byte, at) in word_bytes(e, at).into_iter().enumerate() {

@@ -65,7 +65,7 @@ pub(in crate::vp1::lift) fn unit(
     if let (Some(target), true) = (target, resumable) {
         e.set(Writer::Branch, slots.gone, target);
     }
-    let taken = step.taken.map(|place| (place, predicate(e, step)));
+    let taken = step.taken.map(|to| (to, predicate(e, step)));
     if let Some((_, taken)) = taken {
         // Nothing reads what is noted where the branch is not taken.
         match step.note {
@@ -101,11 +101,11 @@ pub(in crate::vp1::lift) fn unit(
     }
     let term = match taken {
         None => go(e, step.next, target, nodes).terminator(),
-        Some((place, taken)) => match condition(inst) {
-            Some(true) => go(e, place, target, nodes).terminator(),
+        Some((to, taken)) => match condition(inst) {
+            Some(true) => go(e, to, target, nodes).terminator(),
             Some(false) => go(e, step.next, target, nodes).terminator(),
             None => {
-                let there = go(e, place, target, nodes);
+                let there = go(e, to, target, nodes);
                 let next = go(e, step.next, target, nodes);
                 match (there, next) {
                     (JumpTarget::Block(there), JumpTarget::Block(next)) => {
@@ -152,7 +152,7 @@ fn predicate(e: &mut Emit<'_>, step: &Step) -> Value {
     }
 }
 
-/// How control gets to a place.
+/// How control gets to a target.
 enum JumpTarget {
     Block(Block),
     Address(Value),
@@ -167,10 +167,10 @@ impl JumpTarget {
     }
 }
 
-/// The way to a place; `target` is the word address that a pending `ret` goes to.
-fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> JumpTarget {
-    if let Some(pc) = place.pc
-        && let Some(&block) = nodes.get(&Node { pc, pending: place.pending, resumed: false })
+/// The jump to a target; `target` is the word address that a pending `ret` goes to.
+fn go(e: &mut Emit<'_>, to: Target, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> JumpTarget {
+    if let Some(pc) = to.pc
+        && let Some(&block) = nodes.get(&Node { pc, pending: to.pending, resumed: false })
     {
         return JumpTarget::Block(block);
     }
@@ -179,6 +179,6 @@ fn go(e: &mut Emit<'_>, place: Target, target: Option<Value>, nodes: &BTreeMap<N
     let limit = e.word(MAX_WORDS);
     let target = e.b.umin(target, limit);
     let address = e.shift(target, 2);
-    let space = Graph::return_space(place.pending);
+    let space = Graph::return_space(to.pending);
     JumpTarget::Address(e.add_const(address, space as i32))
 }

@@ -170,7 +170,7 @@ pub(in crate::vp1::lift) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Val
     if choice.transform == 0 {
         return flags;
     }
-    // Which component's flag each one gets (the document's tables): its group of four, and a place in the group.
+    // Which component's flag each one gets (the document's tables): its group of four, and an index in the group.
     let lane = e.lane();
     let group = e.and_const(lane, 12);
     let source = match choice.transform {
@@ -192,8 +192,8 @@ pub(in crate::vp1::lift) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Val
             let odd = e.shift(lane, 1);
             let three = e.b.iand(lane, odd);
             let three = e.and_const(three, 2);
-            let place = e.b.ior(group, three);
-            e.or_const(place, 1)
+            let last = e.b.ior(group, three);
+            e.or_const(last, 1)
         }
         5 => e.and_const(lane, 14),
         6 => e.or_const(group, 1),

@@ -55,8 +55,8 @@ struct Format {
 }
 
 impl Format {
-    /// The place of the result's lowest bit.
-    fn place(self) -> i32 {
+    /// Which bit is the result's lowest one.
+    fn lowest_bit(self) -> i32 {
         match (self.integer, self.signed) {
             (true, _) => 16 - self.shift,
             (false, false) => 8 - self.shift,
@@ -257,7 +257,7 @@ fn bus_factors(e: &mut Emit<'_>, mad: &Mad, bus: Bus) -> [Value; 2] {
 
 fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
     let format = mad.format;
-    let place = format.place();
+    let lowest = format.lowest_bit();
     let [first, second, third] = mad.sources;
     let as_factor = |e: &mut Emit<'_>, source| factor(e, source, format.integer);
     let (a, c) = (as_factor(e, first), as_factor(e, third));
@@ -289,25 +289,25 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
         Addend::Accumulator => Some(e.get(e.own.slots.va)),
         Addend::Second => {
             let value = as_factor(e, second);
-            Some(e.shift(value, place))
+            Some(e.shift(value, lowest))
         }
         Addend::SecondPlain => {
             let value = e.sign_extend(second.value, 8);
-            Some(e.shift(value, place))
+            Some(e.shift(value, lowest))
         }
         Addend::Third { flipped } => {
             let flip = e.word(if flipped { 0x80 } else { 0 });
             let value = e.b.ixor(third.value, flip);
             let value = as_factor(e, Source { value, ..third });
-            Some(e.shift(value, place))
+            Some(e.shift(value, lowest))
         }
     };
     if let Some(addend) = addend {
         sum = e.b.iadd(sum, addend);
     }
-    let round_place = if format.low { place - 8 } else { place };
-    if format.round && round_place > 0 {
-        let half = e.word(1 << (round_place - 1));
+    let round_bit = if format.low { lowest - 8 } else { lowest };
+    if format.round && round_bit > 0 {
+        let half = e.word(1 << (round_bit - 1));
         let config = e.get(e.own.slots.uc16);
         let down = e.and_const(config, 1);
         let half = e.b.isub(half, down);
@@ -322,11 +322,11 @@ fn run(e: &mut Emit<'_>, word: u32, mad: &Mad, bus: Bus) {
     if mad.writes_register {
         // Sixteen bits from eight below the result's lowest, of which one byte is read.
         let signed = e.shift(sum, 4);
-        let value = if place >= 8 {
-            e.shift(signed, -4 - (place - 8))
+        let value = if lowest >= 8 {
+            e.shift(signed, -4 - (lowest - 8))
         } else {
             let signed = e.shift(signed, -4);
-            e.shift(signed, 8 - place)
+            e.shift(signed, 8 - lowest)
         };
         let value = if format.signed { e.clamp(value, -0x8000, 0x7fff) } else { e.clamp(value, 0, 0xffff) };
         let value = if format.low { value } else { e.shift(value, -8) };

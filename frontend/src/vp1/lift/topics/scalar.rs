@@ -285,9 +285,9 @@ fn move_to(e: &mut Emit<'_>, bundle: &Bundle) {
         0..=3 | 0x12 => {
             // Bytes to the components of a word.
             let lane = e.lane();
-            let place = e.and_const(lane, 3);
-            let place = e.shift(place, 3);
-            let byte = e.b.ushr(value, place);
+            let shift = e.and_const(lane, 3);
+            let shift = e.shift(shift, 3);
+            let byte = e.b.ushr(value, shift);
             let byte = e.and_const(byte, 0xff);
             let of = e.shr(lane, 2);
             let this = e.word(file & 3);

@@ -192,9 +192,9 @@ fn all_flags(e: &mut Emit<'_>) -> Value {
         let here = e.b.icmp(IntCC::Eq, group, this);
         all = e.b.select(here, word, all);
     }
-    let place = e.and_const(lane, 3);
-    let place = e.shift(place, 3);
-    let byte = e.b.ushr(all, place);
+    let shift = e.and_const(lane, 3);
+    let shift = e.shift(shift, 3);
+    let byte = e.b.ushr(all, shift);
     e.and_const(byte, 0xff)
 }
 

@@ -1,4 +1,4 @@
-//! Warps that are at one place of the program run through its region one after another, as long as they take the same exit.
+//! Warps that are at one block of the program run through its region one after another, as long as they take the same exit.
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::{Flow, Warp};
@@ -27,13 +27,13 @@ impl Stepper<'_> {
     }
 
     /// This thread's index of a version of the start region.
-    pub fn place_at_start(&self, version: u32) -> Option<usize> {
+    pub fn index_at_start(&self, version: u32) -> Option<usize> {
         let known = &self.entries[self.tiers.start.block.index()].versions;
-        known.iter().position(|code| code.number() == version).filter(|&place| known[place].waits() == 0)
+        known.iter().position(|code| code.number() == version).filter(|&index| known[index].waits() == 0)
     }
 
     /// A version of the region at a block that fits all of the warps.
-    pub fn place_for_all<'w>(
+    pub fn index_for_all<'w>(
         &mut self,
         at: Block,
         warps: impl Iterator<Item = &'w Warp> + Clone,
@@ -46,10 +46,10 @@ impl Stepper<'_> {
         }
         let jit = self.tiers.jit.as_ref()?;
         let lack_lanes = warps.clone().any(|warp| jit.lacks_lanes(warp));
-        let fits = |place: usize| !lack_lanes && entry.versions[place].fits_all(warps.clone(), known);
+        let fits = |index: usize| !lack_lanes && entry.versions[index].fits_all(warps.clone(), known);
         let found = (!entry.versions.is_empty() && fits(entry.last))
             .then_some(entry.last)
-            .or_else(|| (0..entry.versions.len()).find(|&place| fits(place)));
+            .or_else(|| (0..entry.versions.len()).find(|&index| fits(index)));
         let cold = entry.versions.is_empty() && !entry.never;
         self.credit += match found {
             Some(_) => i32::from(self.credit < MOST_CREDIT),
@@ -77,18 +77,18 @@ impl Stepper<'_> {
     pub fn run_convergent(
         &mut self,
         at: Block,
-        place: usize,
+        index: usize,
         calls: &mut [Call],
         view: &mut View<'_>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
         repeats: &mut Repeats,
     ) -> Option<ExitKind> {
-        let mut poll = Poll::new(patience, view);
+        let mut poll = Poll::new(stop_poll, view);
         self.prepare(view, &mut poll);
         let given = room_of_all(repeats, calls.len());
         self.context.chain_left = given;
         let entry = &self.entries[at.index()];
-        let code = &entry.versions[place];
+        let code = &entry.versions[index];
         self.ended = None;
         self.last_call = code.run_all(&mut self.context, calls, entry.expected, &mut self.ended);
         if code.is_chain() {
@@ -105,11 +105,11 @@ impl Stepper<'_> {
 
     /// After warps have diverged in [`Stepper::run_convergent`]: the last warp that ran, how its region ended, and the
     /// exit of the warps before it.
-    pub fn parted(&mut self, at: Block, place: usize, calls: &[Call]) -> (usize, RegionFlow, u64) {
+    pub fn parted(&mut self, at: Block, index: usize, calls: &[Call]) -> (usize, RegionFlow, u64) {
         let entry = &mut self.entries[at.index()];
         let call = calls.get(self.last_call);
         let expected = entry.expected;
-        let code = &entry.versions[place];
+        let code = &entry.versions[index];
         let flow = code.flow_of(&mut self.context, call, self.ended.take(), &self.rights);
         if let (RegionFlow::Exit(..), Some(call)) = (&flow, call) {
             entry.expected = call.result;
@@ -123,14 +123,14 @@ impl Stepper<'_> {
     }
 
     /// The path-cache node for a version of the region at a block and the lane patterns known of its warps.
-    pub fn path_node(&mut self, at: Block, place: usize, known: &KnownShapes) -> Option<u32> {
-        let code = self.entries[at.index()].versions.get(place)?;
-        self.path_cache.node(at, place, code, known)
+    pub fn path_node(&mut self, at: Block, index: usize, known: &KnownShapes) -> Option<u32> {
+        let code = self.entries[at.index()].versions.get(index)?;
+        self.path_cache.node(at, index, code, known)
     }
 
     /// Where an exit of a version leads.
-    pub fn exit(&self, at: Block, place: usize, number: u64) -> Option<ExitKind> {
-        self.entries[at.index()].versions.get(place)?.exit(number)
+    pub fn exit(&self, at: Block, index: usize, number: u64) -> Option<ExitKind> {
+        self.entries[at.index()].versions.get(index)?.exit(number)
     }
 
     /// Continues a warp after its region in [`Stepper::run_convergent`]. `None`: it was stopped.
@@ -149,8 +149,8 @@ impl Stepper<'_> {
     }
 
     /// Notes that so many warps have gone from the region at a block to another one.
-    pub fn hop(&mut self, at: Block, place: usize, warps: usize) {
-        let is_chain = self.entries[at.index()].versions.get(place).is_some_and(|code| code.is_chain());
+    pub fn hop(&mut self, at: Block, index: usize, warps: usize) {
+        let is_chain = self.entries[at.index()].versions.get(index).is_some_and(|code| code.is_chain());
         self.hops += if is_chain { 0 } else { warps as u64 };
     }
 

@@ -154,9 +154,9 @@ impl Stepper<'_> {
         warp: &mut Warp,
         mut begun: Box<Midway>,
         midway: &mut Option<Box<Midway>>,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> Step {
-        if patience.stop() {
+        if stop_poll.stop() {
             return Step::Stopped;
         }
         let mut number = 0;

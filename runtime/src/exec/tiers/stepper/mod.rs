@@ -304,11 +304,11 @@ impl<'a> Stepper<'a> {
         midway: &mut Option<Box<Midway>>,
         view: &mut View<'_>,
         hint: &mut Hint,
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
         mut until: Option<Until<'_>>,
     ) -> Step {
         if let Some(begun) = midway.take() {
-            return self.go_on(warp, begun, midway, patience);
+            return self.go_on(warp, begun, midway, stop_poll);
         }
         if until.is_some() {
             self.look_at_chains(0);
@@ -319,7 +319,7 @@ impl<'a> Stepper<'a> {
         if self.entries[warp.block.index()].versions[version].waits() != 0 {
             return self.begin(warp, version, midway, view);
         }
-        let mut poll = Poll::new(patience, view);
+        let mut poll = Poll::new(stop_poll, view);
         self.prepare(view, &mut poll);
         self.give_steps(warp, warp.steps);
         loop {
@@ -376,9 +376,9 @@ impl<'a> Stepper<'a> {
     }
 
     /// Whether all warps have enough instructions left for a version of the region at a block.
-    pub fn have_steps<'w>(&self, at: Block, place: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
+    pub fn have_steps<'w>(&self, at: Block, index: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
         let Some(offset) = self.steps_at else { return true };
-        let wanted = self.entries[at.index()].versions[place].steps();
+        let wanted = self.entries[at.index()].versions[index].steps();
         warps.all(|warp| warp.frame.read(offset, Scalar::I32, 0) >= wanted)
     }
 

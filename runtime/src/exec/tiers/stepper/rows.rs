@@ -78,9 +78,9 @@ impl Stepper<'_> {
         (row, linear_more): (Range<u32>, u32),
         view: &mut View<'_>,
         shared: &[u8],
-        patience: &dyn StopPoll,
+        stop_poll: &dyn StopPoll,
     ) -> RowRun {
-        let mut poll = Poll::new(patience, view);
+        let mut poll = Poll::new(stop_poll, view);
         self.prepare(view, &mut poll);
         let context = &mut *self.context;
         (context.block_x, context.block_end, context.linear_more) = (row.start, row.end, linear_more);

@@ -128,18 +128,18 @@ impl Image {
     }
 
     /// The accesses that move dwords of the texel as they are: number of the dword, bytes, condition.
-    fn raw_pieces(&self, e: &mut Emit<'_>) -> Vec<(u32, u8, Value)> {
+    fn raw_accesses(&self, e: &mut Emit<'_>) -> Vec<(u32, u8, Value)> {
         let size = self.format.bytes(e);
-        let mut pieces = Vec::new();
+        let mut accesses = Vec::new();
         for bytes in [1, 2] {
             let exactly = e.b.i32(bytes);
-            pieces.push((0, bytes as u8, e.b.icmp(IntCC::Eq, size, exactly)));
+            accesses.push((0, bytes as u8, e.b.icmp(IntCC::Eq, size, exactly)));
         }
         for word in 0..4 {
             let needed = e.b.i32(4 * word + 4);
-            pieces.push((word, 4, e.b.icmp(IntCC::Uge, size, needed)));
+            accesses.push((word, 4, e.b.icmp(IntCC::Uge, size, needed)));
         }
-        pieces
+        accesses
     }
 }
 
@@ -224,7 +224,7 @@ fn load(e: &mut Emit<'_>, inst: &Inst, image: &Image) {
 fn load_raw(e: &mut Emit<'_>, inst: &Inst, image: &Image, signed: bool) {
     let zero = e.b.i32(0);
     let mut words = [zero; 4];
-    for (word, bytes, cond) in image.raw_pieces(e) {
+    for (word, bytes, cond) in image.raw_accesses(e) {
         let value = image.read(e, 4 * word, bytes, signed, Some(cond));
         words[word as usize] = e.b.ior(words[word as usize], value);
     }
@@ -232,14 +232,14 @@ fn load_raw(e: &mut Emit<'_>, inst: &Inst, image: &Image, signed: bool) {
     finish(e, inst, values);
 }
 
-/// The components that a store has, in their places; the others are 0.
+/// The components that a store has, at their indices; the others are 0.
 fn stored(e: &mut Emit<'_>, inst: &Inst) -> [Value; 4] {
     let mut components = [e.b.i32(0); 4];
     let Some(data) = inst.mem.data else { return components };
     let count = (inst.mem.dmask & 15).count_ones() as usize;
     let values = if inst.mem.d16 { halves(e, inst, count, false) } else { e.src_words(data, count) };
-    let places = (0..4).filter(|i| inst.mem.dmask >> i & 1 != 0);
-    places.zip(values).for_each(|(place, value)| components[place] = value);
+    let indices = (0..4).filter(|i| inst.mem.dmask >> i & 1 != 0);
+    indices.zip(values).for_each(|(index, value)| components[index] = value);
     components
 }
 
@@ -252,7 +252,7 @@ fn store(e: &mut Emit<'_>, inst: &Inst, image: &Image) {
 
 fn store_raw(e: &mut Emit<'_>, inst: &Inst, image: &Image) {
     let words = stored(e, inst);
-    for (word, bytes, cond) in image.raw_pieces(e) {
+    for (word, bytes, cond) in image.raw_accesses(e) {
         image.write(e, 4 * word, bytes, words[word as usize], Some(cond));
     }
 }

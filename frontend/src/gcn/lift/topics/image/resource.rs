@@ -8,7 +8,7 @@ use warpjit_ir::{IntCC, Opcode, Value};
 use super::super::buffer::resource_words;
 use super::super::format::{TexelFormat, field};
 use crate::gcn::lift::emit::Emit;
-use crate::gcn::row_words::Property;
+use crate::gcn::rows::Property;
 use crate::gcn::surface::{self, LEVEL_SHIFT, LINEAR_ALIGNED, LINEAR_GENERAL};
 use crate::gcn::table::meaning;
 use crate::gcn::texel::{IMAGE_DATA_FORMATS, IMAGE_NUMBER_FORMATS, SHARED_EXPONENT, TRIPLE_WORDS};

@@ -121,7 +121,7 @@ fn expected(
     (stored, bad)
 }
 
-fn walk(patterns: &[Pattern], carries: bool) {
+fn check_loops(patterns: &[Pattern], carries: bool) {
     let engines = engines();
     for (number, &pattern) in patterns.iter().enumerate() {
         for (kind, (access, bytes, store)) in ACCESSES.into_iter().enumerate() {
@@ -153,15 +153,15 @@ fn walk(patterns: &[Pattern], carries: bool) {
                     (first + 512 - wraps, 0, 2),
                     (first + 512 - wraps, 64, 3),
                 ];
-                for walk in loops {
-                    let (stored, bad) = expected(walk, (pattern, mask), bytes, may.clone());
-                    let (start, delta, turns) = walk;
+                for turns_of in loops {
+                    let (stored, bad) = expected(turns_of, (pattern, mask), bytes, may.clone());
+                    let (start, delta, turns) = turns_of;
                     space.fill(flags, [delta as u32, (delta >> 32) as u32, turns as u32].into_iter());
                     for engine in &engines {
                         own.fill(0..8, |_| 0x55);
                         let launch = Space::launch(1, start, flags);
                         let report = engine.run(&space.program, &space.memory, &launch).unwrap();
-                        let what = || format!("{text}\n{walk:x?} of {first:#x}: {:?}", engine.config());
+                        let what = || format!("{text}\n{turns_of:x?} of {first:#x}: {:?}", engine.config());
                         assert_eq!(report.stats.not_compiled, None, "{}", what());
                         assert_eq!(report.fault.is_some(), !bad.is_empty(), "{:?}, {}", report.fault, what());
                         if let Some(fault) = report.fault {
@@ -187,22 +187,22 @@ fn walk(patterns: &[Pattern], carries: bool) {
 
 #[test]
 fn lanes_on_a_line() {
-    walk(&PATTERNS[..3], false);
+    check_loops(&PATTERNS[..3], false);
 }
 
 #[test]
 fn lanes_that_are_tested() {
-    walk(&PATTERNS[3..6], false);
+    check_loops(&PATTERNS[3..6], false);
 }
 
 #[test]
 fn lanes_elsewhere() {
-    walk(&PATTERNS[6..], false);
+    check_loops(&PATTERNS[6..], false);
 }
 
 #[test]
 fn addresses_that_are_carried() {
-    walk(&[PATTERNS[0], PATTERNS[4], PATTERNS[6], PATTERNS[8]], true);
+    check_loops(&[PATTERNS[0], PATTERNS[4], PATTERNS[6], PATTERNS[8]], true);
 }
 
 /// Rows of a block that are a page apart, more than a window is for at once, and whose addresses wrap in 32 bits from the third row on.

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 /// The time of a process from some moment on, against a limit.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct TimeLimit {
     process: u32,
     limit: Duration,
     started: Instant,
     waited: Duration,
 }
 
-impl Patience {
+impl TimeLimit {
     /// Begins now.
-    pub fn new(process: u32, limit: Duration) -> Patience {
-        Patience { process, limit, started: Instant::now(), waited: waited(process) }
+    pub fn new(process: u32, limit: Duration) -> TimeLimit {
+        TimeLimit { process, limit, started: Instant::now(), waited: waited(process) }
     }
 
     /// Whether it is at its end.
@@ -27,7 +27,7 @@ impl Patience {
 }
 
 /// How long the threads of a process have waited for processors, all together; nothing where the system does not say. So
-/// patience is longer with more threads, and never shorter than the clock's time.
+/// the limit is longer with more threads, and never shorter than the clock's time.
 fn waited(process: u32) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
@@ -50,17 +50,17 @@ mod tests {
     }
 
     #[test]
-    fn one_that_sleeps_or_waits_for_nobody_tries_patience() {
+    fn one_that_sleeps_or_waits_for_nobody_exceeds_it() {
         let limit = Duration::from_millis(200);
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let sleeper = Patience::new(child.id(), limit);
-        let patient = Patience { waited: Duration::ZERO, ..Patience::new(child.id(), Duration::MAX) };
+        let sleeper = TimeLimit::new(child.id(), limit);
+        let waiter = TimeLimit { waited: Duration::ZERO, ..TimeLimit::new(child.id(), Duration::MAX) };
         while !sleeper.is_over() {
             assert!(child.try_wait().unwrap().is_none());
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(sleeper.started.elapsed() > limit);
-        assert!(!patient.is_over());
+        assert!(!waiter.is_over());
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(waited(child.id()), Duration::ZERO, "there is no such process");
