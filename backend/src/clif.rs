@@ -8,7 +8,9 @@ use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::types::Scalar;
 
 pub(crate) use cranelift_codegen::ir::condcodes::{FloatCC as HostFloatCC, IntCC as HostIntCC};
-pub(crate) use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I8X16, I32, I32X4, I64, I64X2};
+pub(crate) use cranelift_codegen::ir::types::{
+    F32, F32X4, F64, F64X2, I8, I8X16, I16X8, I32, I32X4, I64, I64X2,
+};
 pub(crate) use cranelift_codegen::ir::{Block as HostBlock, SigRef, StackSlot, Type as HostType, Value as V};
 
 use crate::host::Host;

@@ -282,6 +282,8 @@ pub struct Context {
     pub shared_first: *const u8,
     /// Added to an address in the window, to have the guest's: 0 unless code subtracts where the window begins from each address.
     pub rebase: u64,
+    /// How many of the highest bits of an address the device ignores: faults are named without them.
+    pub ignored_bits: u32,
     /// Not 0 where a warp has begun a region since the runtime looked: earlier answers to scalar loads are nothing to it.
     pub new_run: u32,
     /// What the runtime has answered to the scalar loads of the region that runs.
@@ -355,9 +357,12 @@ impl Context {
         if in_upper { address } else { from_base.wrapping_add(self.rebase) }
     }
 
-    /// The guest address of an access to global memory, given its distance from `global_base`.
+    /// The guest address of a load or store of global memory, given its distance from `global_base`.
     fn guest_address_of(&self, place: u64) -> u64 {
-        self.guest_address((self.global_base as u64).wrapping_add(place))
+        let address = self.guest_address((self.global_base as u64).wrapping_add(place));
+        // Those of the address were replaced before the access's offset was added.
+        let ignored = self.ignored_bits & 63;
+        ((address << ignored) as i64 >> ignored) as u64
     }
 
     /// The fault of code that has returned [`crate::FAULT`]. To be called once, before other code runs in the context.

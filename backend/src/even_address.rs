@@ -1,7 +1,8 @@
 //! Affine 64-bit addresses: sums of uniform values and of extended 32-bit values with a known stride.
 //!
-//! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a 32-bit value keeps it
-//! affine only if it does not wrap within the chunk; generated code tests that where the address is used.
+//! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a value keeps it affine only if it
+//! does not wrap within the chunk: a word of 32 bits, or an address without the bits that a device ignores ([`repeated`]). Generated code
+//! tests that where the address is used.
 
 use warpjit_ir::{Function, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
 
@@ -40,13 +41,42 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
             _ => None,
         },
         Opcode::Iadd => of(0)?.checked_add(of(1)?),
+        Opcode::Ior if is_join(f, data) => of(0)?.checked_add(of(1)?),
         Opcode::Isub => of(0)?.checked_sub(of(1)?),
         Opcode::Ishl => {
             let count = f.as_const(data.args[1])?;
-            if count < 32 { of(0)?.checked_shl(count as u32) } else { None }
+            of(0)?.checked_mul(1i64.checked_shl(count as u32).filter(|_| count < 63)?)
         }
+        Opcode::Sshr => step_within(f, forms, repeated(f, data)?.0, depth - 1),
         _ => None,
     }
+}
+
+/// The value of which the highest bits are replaced by the one below them, as devices do that ignore these bits of an address, and how many
+/// these are: `x` and `n` of `(x << n) >> n`.
+pub(crate) fn repeated(f: &Function, data: &InstData) -> Option<(Value, u8)> {
+    let count = |data: &InstData| f.as_const(data.args[1]);
+    let up = f.def_inst(data.args[0]).filter(|up| data.op == Opcode::Sshr && up.op == Opcode::Ishl)?;
+    let n = count(data).filter(|&n| (1..=MOST_IGNORED).contains(&n) && count(up) == Some(n))?;
+    Some((up.args[0], n as u8))
+}
+
+/// Most bits of an address that are replaced.
+const MOST_IGNORED: u64 = 32;
+
+/// Whether an `ior` joins a low and a high word, so that it is their sum.
+pub(crate) fn is_join(f: &Function, data: &InstData) -> bool {
+    let is_low = |v: Value| f.def_inst(v).is_some_and(|data| data.op == Opcode::Zext);
+    let is_high = |v: Value| {
+        f.def_inst(v).is_some_and(|data| data.op == Opcode::Ishl && f.as_const(data.args[1]) == Some(32))
+    };
+    let (a, b) = (data.args[0], data.args[1]);
+    data.op == Opcode::Ior && (is_low(a) && is_high(b) || is_high(a) && is_low(b))
+}
+
+/// The sum or difference that an operation in an address is: an `ior` there joins words ([`is_join`]).
+fn sum_of(op: Opcode) -> Opcode {
+    if op == Opcode::Isub { op } else { Opcode::Iadd }
 }
 
 /// Whether accesses of `bytes` at this stride are vector accesses: contiguous, or one member of an array of two-element
@@ -66,18 +96,31 @@ pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
     (is_even(mem.bytes, step) || is_descending(mem.bytes, step)) && step % i64::from(mem.align.max(1)) == 0
 }
 
-/// `Some` if the access is contiguous, or with `apart` if it has any supported stride. `fused`: the operation is a translation of an
-/// access behind it.
-fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool, fused: bool) -> Option<()> {
-    let Imm::Mem(mem) = data.imm else { return None };
+/// The farthest that lanes on a line may be from each other to be accessed at constant distances from the first: a page has room for the
+/// lanes of the largest chunk.
+const MOST_LINE_STEP: u64 = 64;
+
+/// The stride of an access that code of vectors of 128 bits makes from the first lane's address, if it has one: that of the first lane must
+/// tell the alignment of all.
+pub(crate) fn line_step(f: &Function, forms: &Forms, address: Value, mem: MemAccess) -> Option<i64> {
+    let step = step_of(f, forms, address)?;
+    (step != 0 && step.unsigned_abs() <= MOST_LINE_STEP && step % i64::from(mem.align.max(1)) == 0)
+        .then_some(step)
+}
+
+/// Whether the access is made from the first lane's address: if it has a supported stride ([`line_step`]; with `wide`, of the generator for
+/// AVX-512). `fused`: the operation is a translation of an access behind it.
+fn is_on_line(data: &InstData, forms: &Forms, f: &Function, wide: bool, fused: bool) -> bool {
+    let Imm::Mem(mem) = data.imm else { return false };
     if !(matches!(data.op, Opcode::Load | Opcode::Store) || data.op.is_permit() || fused)
         || !matches!(mem.space, Space::Global(_))
-        || mem.bytes < 4
     {
-        return None;
+        return false;
     }
-    let step = step_of(f, forms, data.args[0])?;
-    (step == i64::from(mem.bytes) || apart && is_even_as_first(mem, step)).then_some(())
+    if !wide {
+        return line_step(f, forms, data.args[0], mem).is_some();
+    }
+    step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step))
 }
 
 /// The only varying 32-bit value in a 64-bit address.
@@ -200,7 +243,7 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bo
             let data = f.inst(inst);
             let together = if words { bytes_together(f, &block.insts, at) } else { 0 };
             let is_fused = data.op.is_translation() && fused.get(inst.index()) == Some(&true);
-            let address = access_step(data, forms, f, words, is_fused).is_some()
+            let address = is_on_line(data, forms, f, words, is_fused)
                 || words && access_word(data, together, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
@@ -248,6 +291,14 @@ pub(crate) trait EvenAddress<'a> {
     /// iadd or isub, 64 bits.
     fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     fn shift_left(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
+    /// Replaces so many of the highest bits by the one below them.
+    fn repeat(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
+    /// The last lane's 64-bit value minus the first lane's, given the stride.
+    fn reach_of(&self, v: Value, stride: i64) -> i64;
+    /// A 64-bit value plus `more`.
+    fn further(&mut self, a: Self::Reg, more: i64) -> Self::Reg;
+    /// Nonzero if two 64-bit values differ.
+    fn differ(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
 
     /// The vectors of a value that was computed at its definition. The following methods are the same operations on
     /// vectors.
@@ -255,6 +306,7 @@ pub(crate) trait EvenAddress<'a> {
     fn extend_vectors(&mut self, op: Opcode, words: &Self::Parts) -> Self::Parts;
     fn sum_vectors(&mut self, op: Opcode, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
     fn shift_vectors_left(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
+    fn repeat_vectors(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
 
     /// Emits an affine address.
     fn span(&mut self, address: Value) -> Result<Span<Self::Reg>, Error> {
@@ -283,16 +335,29 @@ pub(crate) trait EvenAddress<'a> {
                 let more = self.reach(data.args[0], stride);
                 if more != 0 {
                     let odd = self.wraps(data.op, first, more);
-                    *wraps = Some(match *wraps {
-                        Some(w) => self.either(w, odd),
-                        None => odd,
-                    });
+                    self.add_wrap(wraps, odd);
                 }
                 Ok(first)
             }
-            Opcode::Iadd | Opcode::Isub => {
+            Opcode::Iadd | Opcode::Isub | Opcode::Ior => {
                 let (a, b) = (self.first_of(data.args[0], wraps)?, self.first_of(data.args[1], wraps)?);
-                Ok(self.sum(data.op, a, b))
+                Ok(self.sum(sum_of(data.op), a, b))
+            }
+            Opcode::Sshr => {
+                let Some((whole, count)) = repeated(f, data) else {
+                    return Err(Error::Malformed("a shift in an even address".into()));
+                };
+                let stride = step_of(f, self.forms(), whole).unwrap_or(0);
+                let all = self.first_of(whole, wraps)?;
+                let first = self.repeat(all, count);
+                let more = self.reach_of(whole, stride);
+                if more != 0 {
+                    let (last, want) = (self.further(all, more), self.further(first, more));
+                    let last = self.repeat(last, count);
+                    let odd = self.differ(last, want);
+                    self.add_wrap(wraps, odd);
+                }
+                Ok(first)
             }
             Opcode::Ishl => {
                 let a = self.first_of(data.args[0], wraps)?;
@@ -300,6 +365,14 @@ pub(crate) trait EvenAddress<'a> {
             }
             op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
         }
+    }
+
+    /// Adds a test to those of an address.
+    fn add_wrap(&mut self, wraps: &mut Option<Self::Reg>, odd: Self::Reg) {
+        *wraps = Some(match *wraps {
+            Some(before) => self.either(before, odd),
+            None => odd,
+        });
     }
 
     /// The vectors of a value; computed here if it was not computed at its definition.
@@ -313,10 +386,17 @@ pub(crate) trait EvenAddress<'a> {
                 let words = self.vectors_of_value(data.args[0])?;
                 Ok(self.extend_vectors(data.op, &words))
             }
-            Opcode::Iadd | Opcode::Isub => {
+            Opcode::Iadd | Opcode::Isub | Opcode::Ior => {
                 let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
-                Ok(self.sum_vectors(data.op, &a, &b))
+                Ok(self.sum_vectors(sum_of(data.op), &a, &b))
             }
+            Opcode::Sshr => match repeated(f, data) {
+                Some((whole, count)) => {
+                    let whole = self.address_parts_of(whole)?;
+                    Ok(self.repeat_vectors(&whole, count))
+                }
+                None => self.vectors_of_value(v),
+            },
             Opcode::Ishl => {
                 let a = self.address_parts_of(data.args[0])?;
                 Ok(self.shift_vectors_left(&a, f.as_const(data.args[1]).unwrap_or(0) as u8))

@@ -82,6 +82,7 @@ impl Context {
             chain_left: 0,
             shared_first: std::ptr::null(),
             rebase: 0,
+            ignored_bits: 0,
             new_run: 0,
             scalar_answers: crate::scalar_answers::ScalarAnswers::default(),
             windows: std::ptr::null(),

@@ -5,7 +5,8 @@
 //! and which lanes take part. The runtime replies with addresses relative to [`Context::global_base`] at which the code finds the
 //! memory.
 
-use warpjit_ir::MemAccess;
+use warpjit_ir::function::ValueDef;
+use warpjit_ir::{Block, Function, InstData, MemAccess, Opcode};
 
 use crate::context::{Context, FAULT_OF_PAGE, encode_space};
 use crate::wide_helpers::describe_access;
@@ -30,6 +31,43 @@ pub(crate) const ONCE: u32 = 1;
 pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     let access = describe_access(encode_space(mem.space), mem.bytes, mem.signed, store, false, lanes);
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
+}
+
+/// For each operation: whether it is the translation of one access behind it, with nothing but pure operations in between. Then both are
+/// done at once, where the access is: what lies side by side is looked up as a whole.
+pub(crate) fn fused(f: &Function, order: &[Block]) -> Vec<bool> {
+    let mut fused = vec![false; f.insts.len()];
+    let mut uses = vec![0_u32; f.values.len()];
+    for &block in order {
+        f.block(block).insts.iter().for_each(|&i| f.inst(i).args.iter().for_each(|v| uses[v.index()] += 1));
+        f.term(block).for_each_use(|v| uses[v.index()] += 1);
+    }
+    for &block in order {
+        let insts = &f.block(block).insts;
+        for (number, &inst) in insts.iter().enumerate() {
+            let data = f.inst(inst);
+            let Some(place) = data.result.filter(|_| data.op.is_translation()) else { continue };
+            let next = insts[number + 1..].iter().map(|&next| f.inst(next)).find(|next| !next.op.is_pure());
+            let is_its = |next: &InstData| {
+                let (access, guard) = match data.op {
+                    Opcode::TranslateLoad => (Opcode::Load, 1),
+                    _ => (Opcode::Store, 2),
+                };
+                next.op == access
+                    && next.args[0] == place
+                    && next.args[1..guard] == data.args[1..guard]
+                    && next.args.get(guard) == data.args.get(guard)
+            };
+            fused[inst.index()] = uses[place.index()] == 1 && next.is_some_and(is_its);
+        }
+    }
+    fused
+}
+
+/// The translation that is done with an access ([`fused`]).
+pub(crate) fn translation_of<'a>(f: &'a Function, fused: &[bool], data: &InstData) -> Option<&'a InstData> {
+    let ValueDef::Inst(inst) = f.values[data.args.first()?.index()].def else { return None };
+    (fused.get(inst.index()) == Some(&true)).then(|| f.inst(inst))
 }
 
 /// Unit in which memory is mapped, at least.

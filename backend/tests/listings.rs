@@ -25,6 +25,37 @@ block0 at 0x0:
 }
 ";
 
+/// The same at an address without its highest bits, a word further.
+const IGNORED: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 index
+    slot s1: ui64 base
+
+block0 at 0x0:
+    v3: i32 = slot.get s0
+    v4: i64 = zext v3
+    v5: ui64 = slot.get s1
+    v6: i64 = iadd v4, v5
+    v7: ui64 = const 0x8
+    v8: i64 = ishl v6, v7
+    v0: i64 = sshr v8, v7
+    TRANSLATE
+    v1: i32 = load.u32 global0[PLACE] align 1
+    v2: i32 = iadd v1, v1
+    slot.set s0, v2
+    return 0
+}
+";
+
+/// [`IGNORED`], with a translation of the address or without.
+fn ignored(translates: bool) -> String {
+    let (translation, place) = match translates {
+        true => ("v9: i64 = translate_load.u32 global0[v0 + 0x4] align 1", "v9"),
+        false => ("", "v0 + 0x4"),
+    };
+    IGNORED.replace("TRANSLATE", translation).replace("PLACE", place)
+}
+
 /// Two words a lane, of vectors of two.
 const PAIRS: &str = "
 function @f mask lanes 32 {
@@ -216,6 +247,35 @@ fn lanes_side_by_side_are_vectors_and_tested_where_nobody_knows() {
     let same = clif(UNIFORM);
     assert_eq!(loads(&same), (0, 1), "{same}");
     assert!(!same.contains("= load.f32 v") && !same.contains("iadd.i32x4"), "{same}");
+}
+
+/// Of lanes on a line the first one's address is computed, with or without bits that are ignored and translations: others' only where it
+/// tells too little.
+#[test]
+fn lanes_on_a_line_of_64_bits_have_one_address() {
+    for translates in [false, true] {
+        let text = ignored(translates);
+        let clif = |step| listing(&text, false, &[Some(Shape::Affine(step))]).expect("always");
+        let before_lanes = |clif: &str| clif[..clif.find("extractlane").expect("the slow way")].to_owned();
+        let side_by_side = before_lanes(&clif(4));
+        assert_eq!(loads(&side_by_side).0, 2, "{side_by_side}");
+        assert!(!side_by_side.contains("vany_true"), "{side_by_side}");
+        // Elsewhere a load for each lane, at a constant distance from the first one's place.
+        for step in [8, -4, 1, 40] {
+            let apart = before_lanes(&clif(step));
+            let places: Vec<&str> = apart
+                .lines()
+                .filter_map(|line| line.split_once("= load.f32 ").map(|(_, place)| place.trim()))
+                .collect();
+            let (first, _) = places[0].split_once(['+', '-']).unwrap_or((places[0], ""));
+            assert_eq!(places.len(), 8, "{apart}");
+            assert!(places.iter().all(|place| place.starts_with(first)), "{places:?}");
+        }
+        let Some(code) = listing(&text, true, &[Some(Shape::Affine(4))]) else { continue };
+        let hot = &code[..code.find("vpmovzxdq").unwrap_or_else(|| panic!("no other way: {code}"))];
+        assert!(!["vpaddq", "vpsraq", "vpcmp", "gather"].iter().any(|op| hot.contains(op)), "{code}");
+        assert!(hot.contains("vmovdqu32 zmm"), "{code}");
+    }
 }
 
 #[test]

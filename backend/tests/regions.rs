@@ -3,6 +3,8 @@
 mod common;
 #[path = "regions/generator.rs"]
 mod generator;
+#[path = "regions/lines.rs"]
+mod lines;
 #[path = "regions/sixteens.rs"]
 mod sixteens;
 #[path = "regions/versions.rs"]
@@ -61,14 +63,14 @@ impl Memory {
     }
 
     fn allowed(&self, space: Space, address: u64, bytes: u8, flag: u8) -> Result<bool, Denied> {
-        let end = address + u64::from(bytes);
         match space {
             Space::Global(_) => {
-                let ok = |a: u64| self.pages[(a >> 12) as usize] & flag != 0;
-                if ok(address) && ok(end - 1) { Ok(true) } else { Err(Denied) }
+                let end = address.wrapping_add(bytes.into());
+                let ok = |a: u64| self.pages.get((a >> 12) as usize).is_some_and(|page| page & flag != 0);
+                if ok(address) && ok(end.wrapping_sub(1)) { Ok(true) } else { Err(Denied) }
             }
-            Space::Shared => Ok(end <= SHARED as u64),
-            Space::Local => Ok(end <= LOCAL as u64),
+            Space::Shared => Ok(address + u64::from(bytes) <= SHARED as u64),
+            Space::Local => Ok(address + u64::from(bytes) <= LOCAL as u64),
             Space::Const(_) => Ok(true),
         }
     }
@@ -174,7 +176,10 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     ctx.user = (&raw mut memory).cast();
     let exit = code.run(&mut ctx, &mut frame);
     let result = if exit == FAULT {
-        let f = ctx.fault;
+        // As the runtime asks: a lane below one whose address is none may be where nothing is.
+        let (bytes, flag) = (ctx.fault.bytes as u8, if ctx.fault.store == 0 { 1 } else { 2 });
+        let f =
+            ctx.lowest_fault(|at| memory.allowed(Space::Global(0), at, bytes, flag).is_err().then_some(at));
         Err(Fault {
             kind: warpjit_ir::interp::FaultKind::Memory,
             pc: f.pc,

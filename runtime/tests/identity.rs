@@ -410,6 +410,64 @@ fn ignored_bits_are_not_looked_at() {
     }
 }
 
+/// Lanes side by side of all widths, with bits that are ignored, in the space's own memory and elsewhere, a little and much: what is copied,
+/// and which lane faults at the end of memory.
+#[test]
+fn lanes_side_by_side_are_copied_to_the_end_of_memory() {
+    for (load, store, data, bytes) in [
+        ("ubyte", "byte", "v8", 1),
+        ("sshort", "short", "v8", 2),
+        ("dword", "dword", "v8", 4),
+        ("dwordx2", "dwordx2", "v[8:9]", 8),
+        ("dwordx4", "dwordx4", "v[8:11]", 16_u64),
+    ] {
+        let source = format!(
+            "s_lshl_b32 s4, s4, 6
+            v_add_u32 v1, vcc, s4, v0
+            v_lshlrev_b32 v6, {}, v1
+            v_add_u32 v2, vcc, s0, v6
+            v_mov_b32 v3, s1
+            v_addc_u32 v3, vcc, 0, v3, vcc
+            v_add_u32 v4, vcc, s2, v6
+            v_mov_b32 v5, s3
+            v_addc_u32 v5, vcc, 0, v5, vcc
+            flat_load_{load} {data}, v[2:3]
+            s_waitcnt vmcnt(0) & lgkmcnt(0)
+            flat_store_{store} v[4:5], {data}
+            s_endpgm",
+            bytes.trailing_zeros()
+        );
+        for (much, bits) in [(false, 0), (false, 8), (true, 8)] {
+            let space = Space::of(&source, &MemoryOptions::new().identity().ignore_high_bits(bits), 0);
+            let from = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+            let own = space.memory.map(None, PAGE, Access::ReadWrite).unwrap();
+            let other = space.memory.map(Some(chosen()), PAGE, Access::ReadWrite).unwrap();
+            if much {
+                space.add_much_elsewhere();
+            }
+            let tag = if bits == 0 { 0 } else { 0x5a << 56 };
+            let wanted: Vec<u8> = (0..128 * bytes).map(|n| (n * 37 + n / 256) as u8).collect();
+            space.memory.write(from, &wanted).unwrap();
+            for engine in engines() {
+                for to in [own, other] {
+                    space.memory.write(to, &vec![0; PAGE as usize]).unwrap();
+                    let say = || format!("{load}, {much}, {bits}, {:?}", engine.config());
+                    assert_eq!(space.run(&engine, 2, from | tag, to | tag), None, "{}", say());
+                    let mut found = vec![0; wanted.len()];
+                    space.memory.read(to, &mut found).unwrap();
+                    assert!(found == wanted, "{}", say());
+                    let end = to + PAGE;
+                    let found = space.run(&engine, 1, from | tag, end - 41 * bytes);
+                    assert_eq!(found, Some((end, 41, true)), "{}", say());
+                    let found = space.run(&engine, 1, (end - 7 * bytes) | tag, to);
+                    assert_eq!(found, Some((end, 7, false)), "{}", say());
+                }
+            }
+            assert!(!space.memory.is_careful());
+        }
+    }
+}
+
 /// The range begins where it is wanted, once in a process. Addresses that are chosen in it make nothing slower, others only as long as they
 /// are mapped.
 #[test]

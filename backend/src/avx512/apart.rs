@@ -2,7 +2,7 @@
 //! the words between are masked off, so that nothing traps for them, and the words of lanes put together or apart.
 
 use iced_x86::Code;
-use warpjit_ir::{Inst, MemAccess, Value};
+use warpjit_ir::{Inst, InstData, MemAccess, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::Size;
@@ -61,14 +61,16 @@ impl Lower<'_> {
             && (tested || mem.align >= x.step.unsigned_abs())
             && mem.align_offset == 0;
         let (Some(place), true) = (place, first && count > 1) else { return Vec::new() };
-        let behind = &insts[place + 1..insts.len().min(place + count)];
+        // Translations that are done with their access stand between.
+        let others = insts[place + 1..].iter().filter(|&&i| self.translated.get(i.index()) != Some(&true));
+        let behind: Vec<Inst> = others.take(count - 1).copied().collect();
+        let Some((address, first)) = self.guest_place(x.data) else { return Vec::new() };
         let other = |(n, &inst): (usize, &Inst)| {
             let data = f.inst(inst);
             let next = MemoryOperands::of(data).ok().filter(|_| data.op == x.data.op)?;
-            let offset = mem.offset.checked_add(i32::from(mem.bytes) * (n as i32 + 1))?;
-            let same = next.mem.space == mem.space
-                && (next.mem.bytes, next.mem.offset, data.pc) == (mem.bytes, offset, x.data.pc);
-            let own = x.data.args[0] == next.address && next.guard == x.guard;
+            let offset = first.checked_add(i32::from(mem.bytes) * (n as i32 + 1))?;
+            let same = next.mem.space == mem.space && (next.mem.bytes, data.pc) == (mem.bytes, x.data.pc);
+            let own = self.guest_place(data)? == (address, offset) && next.guard == x.guard;
             let varying = |&r: &Value| self.forms.of(r) == Form::Varying && !self.address_only[r.index()];
             next.value.or(data.result.filter(varying)).filter(|_| same && own)
         };
@@ -78,6 +80,13 @@ impl Lower<'_> {
         }
         self.accessed.extend(behind);
         values
+    }
+
+    /// The guest's address of an access, and the offset from it.
+    fn guest_place(&self, data: &InstData) -> Option<(Value, i32)> {
+        let named = self.translation_of(data).unwrap_or(data);
+        let operands = MemoryOperands::of(named).ok()?;
+        Some((operands.address, operands.mem.offset))
     }
 
     /// Makes the vectors of what is stored, so that they are good in all ways that follow.

@@ -63,6 +63,24 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         self.a.shift(true, super::scalar::SHL, a, count)
     }
 
+    fn repeat(&mut self, a: R, count: u8) -> R {
+        let up = self.a.shift(true, super::scalar::SHL, a, count);
+        self.a.shift(true, super::scalar::SAR, up, count)
+    }
+
+    fn reach_of(&self, v: Value, stride: i64) -> i64 {
+        let apart = self.bytes_apart(v).unwrap_or(0);
+        stride.wrapping_mul(15).wrapping_add(apart.wrapping_mul(self.span_groups as i64))
+    }
+
+    fn further(&mut self, a: R, more: i64) -> R {
+        self.a.add_imm(true, a, more)
+    }
+
+    fn differ(&mut self, a: R, b: R) -> R {
+        self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), a, b)
+    }
+
     fn vectors_of_value(&mut self, v: Value) -> Result<Vec<R>, Error> {
         Ok(self.regs(v)?.to_vec())
     }
@@ -91,5 +109,10 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
 
     fn shift_vectors_left(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
         a.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
+    }
+
+    fn repeat_vectors(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
+        let up = self.shift_vectors_left(a, count);
+        up.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
     }
 }

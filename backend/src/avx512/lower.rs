@@ -139,6 +139,8 @@ pub(super) struct Lower<'a> {
     trees: super::table_trees::Trees,
     /// Accesses that have been written with the one before them.
     pub accessed: HashSet<Inst>,
+    /// Translations that are done where their access is.
+    pub translated: Vec<bool>,
     /// What the next access asks before it is made.
     pub asked: Option<super::permit::Asked<'a>>,
     /// The number of the next site that asks for permits, and the window of the atomic that is written.
@@ -267,7 +269,8 @@ impl<'a> Lower<'a> {
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
-        let mut address_only = address_only(f, &forms, true, &[]);
+        let fused = super::translate::fused_lines(f, &order.blocks, &forms);
+        let mut address_only = address_only(f, &forms, true, &fused);
         let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(
@@ -325,6 +328,7 @@ impl<'a> Lower<'a> {
             pairs,
             trees,
             accessed: HashSet::new(),
+            translated: fused,
             next_site: crate::permits::first_site(f),
             own_site: 0,
             asked: None,
@@ -510,9 +514,10 @@ impl Lower<'_> {
                 }
                 Ok(())
             }
-            Opcode::Load => self.memory(data),
+            Opcode::Load => self.load_or_store(data),
             Opcode::Store | Opcode::Atomic => {
-                let done = if data.op == Opcode::Store { self.memory(data) } else { self.atomic(data) };
+                let done =
+                    if data.op == Opcode::Store { self.load_or_store(data) } else { self.atomic(data) };
                 if operands::is_shared(data) {
                     self.forget_held();
                 }
@@ -520,6 +525,7 @@ impl Lower<'_> {
             }
             Opcode::CallDevice => self.call_device(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
+            op if op.is_translation() && self.translated[inst.index()] => Ok(()),
             op if op.is_translation() => self.translate(data),
             op if op.is_permit() => self.permit(inst),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),

@@ -37,7 +37,7 @@ pub(super) struct Slow<'a> {
 }
 
 /// How far before and behind the first lane others are: sixteen lanes `step` bytes from each other, the last sixteen `far` from the first.
-fn lanes_reach(step: i64, far: i64) -> (i64, i64) {
+pub(super) fn lanes_reach(step: i64, far: i64) -> (i64, i64) {
     ((15 * step).min(0) + far.min(0), (15 * step).max(0) + far.max(0))
 }
 

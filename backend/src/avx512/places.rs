@@ -14,7 +14,9 @@ use super::permit::{Asked, Slow};
 use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, access_word, bytes_together, is_even_as_first, step_of};
+use crate::even_address::{
+    EvenAddress, access_word, bytes_together, is_even_as_first, is_join, repeated, step_of,
+};
 use crate::operands::MemoryOperands;
 
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
@@ -434,7 +436,7 @@ impl<'a> Lower<'a> {
         (apart.checked_mul(self.groups as i64)?.abs() < MOST_APART).then_some(apart as i32)
     }
 
-    fn bytes_apart(&self, v: Value) -> Option<i64> {
+    pub fn bytes_apart(&self, v: Value) -> Option<i64> {
         if self.forms.of(v) == Form::Uniform {
             return self.apart[v.index()].filter(|&apart| apart == 0).map(i64::from);
         }
@@ -447,10 +449,16 @@ impl<'a> Lower<'a> {
                 (self.stride_of(word).signum() * apart.signum() >= 0).then_some(apart.into())
             }
             Opcode::Iadd => of(0)?.checked_add(of(1)?),
+            Opcode::Ior if is_join(self.f, data) => of(0)?.checked_add(of(1)?),
             Opcode::Isub => of(0)?.checked_sub(of(1)?),
             Opcode::Ishl => {
-                let count = self.f.as_const(data.args[1]).filter(|&count| count < 32)?;
+                let count = self.f.as_const(data.args[1]).filter(|&count| count < 63)?;
                 of(0)?.checked_mul(1 << count)
+            }
+            Opcode::Sshr => {
+                let (whole, _) = repeated(self.f, data)?;
+                let (step, apart) = (step_of(self.f, &self.forms, whole)?, self.bytes_apart(whole)?);
+                (step.signum() * apart.signum() >= 0).then_some(apart)
             }
             _ => None,
         }
@@ -474,8 +482,8 @@ impl<'a> Lower<'a> {
             Ok(span.first)
         })?;
         let bad = match wraps {
-            // What has been permitted is inside.
-            wraps if self.options.permits => wraps,
+            // What has been permitted is inside, and translations look for themselves.
+            wraps if self.options.permits || self.options.translated => wraps,
             wraps => {
                 let all = firsts.iter().copied().reduce(|a, b| self.a.g2(true, super::scalar::OR, a, b));
                 let all = all.ok_or_else(|| Error::Malformed("no addresses".into()))?;
@@ -507,27 +515,7 @@ impl<'a> Lower<'a> {
         asked: Option<Asked<'a>>,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
-        let mut bad = start.bad;
-        let mem = as_whole(x);
-        if mem.align > 1 {
-            for &first in &start.firsts {
-                let whole = self.a.add_imm(true, first, offset - i64::from(mem.align_offset));
-                let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
-                bad = Some(match bad {
-                    Some(bad) => self.a.g2(true, super::scalar::OR, low, bad),
-                    None => low,
-                });
-            }
-            if start.apart.is_some_and(|apart| apart % i32::from(mem.align) != 0) && self.groups > 1 {
-                // The others are not aligned as the first.
-                bad = Some(self.a.imm(true, 1));
-            }
-        }
-        let place = |g: usize| match start.apart {
-            Some(apart) => Mem::at(start.places[0], offset as i32 + g as i32 * apart),
-            None => Mem::at(start.places[g], offset as i32),
-        };
-        let places: Vec<Mem> = (0..self.groups).map(place).collect();
+        let (places, bad) = self.side_by_side_at(x, start, offset, start.bad);
         if bad.is_none() && asked.is_none() {
             return self.run(x, &places);
         }
@@ -549,6 +537,42 @@ impl<'a> Lower<'a> {
             None => None,
         };
         self.quick_and_slow(x, (&places, true), (slow, asked), parts)
+    }
+
+    /// Where each sixteen of an access begin, and not 0 where `bad` is not or lanes are not aligned as they must be.
+    pub fn side_by_side_at(
+        &mut self,
+        x: &Access<'_>,
+        start: &Start,
+        offset: i64,
+        mut bad: Option<R>,
+    ) -> (Vec<Mem>, Option<R>) {
+        let mem = as_whole(x);
+        if mem.align > 1 {
+            for &first in &start.firsts {
+                let whole = self.a.add_imm(true, first, offset - i64::from(mem.align_offset));
+                let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
+                bad = Some(match bad {
+                    Some(bad) => self.a.g2(true, super::scalar::OR, low, bad),
+                    None => low,
+                });
+            }
+            if start.apart.is_some_and(|apart| apart % i32::from(mem.align) != 0) && self.groups > 1 {
+                // The others are not aligned as the first.
+                bad = Some(self.a.imm(true, 1));
+            }
+        }
+        let place = |g: usize| match start.apart {
+            Some(apart) => Mem::at(start.places[0], offset as i32 + g as i32 * apart),
+            None => Mem::at(start.places[g], offset as i32),
+        };
+        ((0..self.groups).map(place).collect(), bad)
+    }
+
+    /// The same start with its places so much further.
+    pub fn moved_start(&mut self, start: &Start, by: &[R]) -> Start {
+        let places = start.places.iter().zip(by).map(|(&place, &by)| self.a.add(true, place, by)).collect();
+        Start { places, ..start.clone() }
     }
 
     /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes

@@ -6,21 +6,36 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{InstData, Opcode, Value};
+use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
 use super::int::TEST;
 use super::lower::Lower;
-use super::scalar::{AND, SAR, XOR};
-use crate::affine::Form;
+use super::memory::{Access, Address};
+use super::permit::lanes_reach;
+use super::places::MOST_OFFSET;
+use super::scalar::{AND, OR, SAR, XOR};
+use crate::affine::{Form, Forms};
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::EvenAddress;
+use crate::even_address::{EvenAddress, is_even_as_first, step_of};
 use crate::operands::{MemoryOperands, malformed, result, wide};
-use crate::translate::describe;
+use crate::translate::{self, describe};
 
-impl Lower<'_> {
+/// The translations that are done with their access ([`translate::fused`]): of lanes that lie side by side, or evenly apart.
+pub(super) fn fused_lines(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+    let mut fused = translate::fused(f, order);
+    for (fused, data) in fused.iter_mut().zip(&f.insts) {
+        let Imm::Mem(mem) = data.imm else { continue };
+        *fused &= forms.of(data.args[0]) != Form::Uniform
+            && f.ty(data.args[0]).scalar == Scalar::I64
+            && step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step));
+    }
+    fused
+}
+
+impl<'a> Lower<'a> {
     /// A translation of the address of a load or store.
     pub fn translate(&mut self, data: &InstData) -> Result<(), Error> {
         let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
@@ -51,6 +66,15 @@ impl Lower<'_> {
         }
         let parts = self.address_parts_of(address)?;
         let parts = self.moved(&parts, offset);
+        let places = self.translated_lanes(data, &parts)?;
+        self.define_vectors(r, places);
+        Ok(())
+    }
+
+    /// Where the lanes of an access find their memory. The addresses have the access's offset.
+    fn translated_lanes(&mut self, data: &InstData, parts: &[R]) -> Result<Vec<R>, Error> {
+        let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
+        let bits = self.guard_bits(guard)?;
         let masks = self.guard(guard)?;
         let masks = self.widen(&masks);
         let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE].map(|place| {
@@ -73,15 +97,98 @@ impl Lower<'_> {
         let (cold, end) = (self.a.cold_block(), self.a.block());
         self.a.branch(Flags::NotEqual, (cold, &[]), (end, &found));
         self.a.switch_to(cold);
-        self.aside(|l| l.ask_translation(data, &parts, value, bits))?;
+        self.aside(|l| l.ask_translation(data, parts, value, bits))?;
         let asked: Vec<R> = (0..parts.len())
             .map(|n| self.a.load64(Mem::at(self.context, at::LANE_ADDRESSES + 64 * n as i32)))
             .collect();
         self.a.jump(end, &asked);
         let places = parts.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
-        self.define_vectors(r, places);
-        Ok(())
+        Ok(places)
+    }
+
+    /// A load or store, done with its translation.
+    pub fn load_or_store(&mut self, data: &InstData) -> Result<(), Error> {
+        match self.translation_of(data) {
+            Some(translation) => self.translated_memory(data, translation),
+            None => self.memory(data),
+        }
+    }
+
+    /// The translation that is done with an access.
+    pub fn translation_of(&self, data: &InstData) -> Option<&'a InstData> {
+        translate::translation_of(self.f, &self.translated, data)
+    }
+
+    /// A load or store of lanes on a line together with its translation: what lies side by side inside a window is looked up as a whole.
+    fn translated_memory(&mut self, data: &InstData, translation: &'a InstData) -> Result<(), Error> {
+        let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
+        let MemoryOperands { mem: asked, address: a, .. } = MemoryOperands::of(translation)?;
+        let offset = i64::from(asked.offset);
+        let step = step_of(self.f, &self.forms, a).ok_or_else(|| malformed(data))?;
+        let mut x = Access::new(data, mem, value, guard, Address::Lanes(Vec::new()));
+        x.step = step as i8;
+        x.rest = self.accessed_behind(&x, true);
+        self.make_values(&x)?;
+        self.guard(guard)?;
+        self.guard_bits(guard)?;
+        let (root, more) = self.without_constants(a);
+        let (root, more) =
+            if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
+        let start = self.start_of(root, mem.space)?;
+        let (mut bad, firsts, far) = start.parts(self.groups);
+        // From the first byte to the last.
+        let (lowest, highest) = lanes_reach(step, far);
+        let last = highest + i64::from(mem.bytes) * (1 + x.rest.len() as i64) - 1;
+        let [high, upper, further] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE]
+            .map(|place| self.a.load_fixed(true, Mem::at(self.context, place)));
+        let mut moved = Vec::new();
+        for &first in &firsts {
+            let sign = self.a.shift(true, SAR, first, 63);
+            let own = self.a.g2(true, AND, sign, upper);
+            for end in [lowest, last] {
+                let end = self.a.add_imm(true, first, more + end);
+                let inside = self.a.g2(true, XOR, end, own);
+                let beyond = self.a.g2(true, AND, inside, high);
+                bad = Some(bad.map_or(beyond, |bad| self.a.g2(true, OR, bad, beyond)));
+            }
+            moved.push(self.a.g2(true, AND, sign, further));
+        }
+        let start = self.moved_start(&start, &moved);
+        let (places, odd) = self.side_by_side_at(&x, &start, more, bad);
+        let bad = odd.ok_or_else(|| malformed(data))?;
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.a.test(true, bad, bad);
+        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+        self.a.switch_to(quick);
+        let loaded = self.aside(|l| l.run(&x, &places))?;
+        self.a.jump(end, &loaded);
+        self.a.switch_to(slow);
+        let translations = self.translations_from(&x, translation);
+        let lanes = self.aside(|l| {
+            let parts = l.address_parts_of(a)?;
+            let mut lanes = Vec::new();
+            for (one, translation) in l.each_of(&x).into_iter().zip(translations) {
+                let offset = MemoryOperands::of(translation)?.mem.offset;
+                let parts = l.moved(&parts, offset.into());
+                let places = l.translated_lanes(translation, &parts)?;
+                lanes.extend(l.wide_lanes(&one, &places)?);
+            }
+            Ok::<_, Error>(lanes)
+        })?;
+        self.a.jump(end, &lanes);
+        let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        self.give(&x, params)
+    }
+
+    /// The translations of an access and of those that are written with it ([`Lower::accessed_behind`]).
+    fn translations_from(&self, x: &Access<'_>, first: &'a InstData) -> Vec<&'a InstData> {
+        let f = self.f;
+        let insts = f.block(self.blocks.current).insts.iter();
+        let from = insts.skip_while(|&&inst| !std::ptr::eq(f.inst(inst), first));
+        let all = from.filter(|inst| self.translated[inst.index()]).map(|&inst| f.inst(inst));
+        all.take(1 + x.rest.len()).collect()
     }
 
     /// A translation of the one address of all lanes, or of the current sixteen, that take part.

@@ -366,6 +366,83 @@ impl Lower<'_, '_> {
         self.e.select(own, place, scratch)
     }
 
+    /// Loads of all lanes at constant offsets from a place.
+    pub(super) fn gather_at(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        place: V,
+        offsets: impl Iterator<Item = i64>,
+    ) -> Vec<V> {
+        let mut parts = Vec::new();
+        for (lane, offset) in offsets.enumerate() {
+            self.load_lane(data, mem, (place, offset as i32), lane, &mut parts);
+        }
+        parts
+    }
+
+    /// Stores of all lanes at constant offsets from a place.
+    pub(super) fn scatter_at(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        place: V,
+        offsets: impl Iterator<Item = i64>,
+        value: &[V],
+    ) {
+        for (lane, offset) in offsets.enumerate() {
+            self.store_lane(data, mem, (place, offset as i32), lane, value);
+        }
+    }
+
+    /// Loads what a lane loads, and puts it to what the lanes before it have.
+    fn load_lane(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        (place, offset): (V, i32),
+        lane: usize,
+        parts: &mut Vec<V>,
+    ) {
+        // Loads typed as floats need no detour through a general register.
+        let (ty, vector_ty, per) = match mem.bytes {
+            8 => (F64, F64X2, 2),
+            4 => (F32, F32X4, 4),
+            _ => (I32, I32X4, 4),
+        };
+        // The load may become an operand of the instruction that inserts its result: both are the site.
+        self.site(data, TrapLane::Lane(lane as u8));
+        let v = match mem.bytes {
+            4 | 8 => self.e.load_guest(ty, place, offset),
+            n => self.e.load_narrow(n, mem.signed, place, offset, true),
+        };
+        if lane.is_multiple_of(per) && per == 4 && ty == F32 {
+            // One instruction; clearing the other lanes would take two.
+            parts.push(self.e.splat(vector_ty, v));
+        } else if lane.is_multiple_of(per) {
+            parts.push(self.e.scalar_to_vector(vector_ty, v));
+        } else if let Some(part) = parts.last_mut() {
+            *part = self.e.insert(*part, v, lane % per);
+        }
+        self.at_site(None);
+    }
+
+    fn store_lane(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        (place, offset): (V, i32),
+        lane: usize,
+        value: &[V],
+    ) {
+        let (per, int) = if mem.bytes == 8 { (2, I64X2) } else { (4, I32X4) };
+        let part = self.e.cast(value[lane / per], int);
+        let v = self.e.extract(part, lane % per);
+        self.site(data, TrapLane::Lane(lane as u8));
+        self.store_scalar(mem.bytes, v, place, offset);
+        self.at_site(None);
+    }
+
     /// Loads by lane, from base, displacement and offset; where `bits` are given, only for their lanes.
     pub(super) fn gather(
         &mut self,
@@ -375,12 +452,6 @@ impl Lower<'_, '_> {
         offsets: &[V],
         bits: Option<V>,
     ) -> Parts {
-        // Loads typed as floats need no detour through a general register.
-        let (ty, vector_ty, per) = match mem.bytes {
-            8 => (F64, F64X2, 2),
-            4 => (F32, F32X4, 4),
-            _ => (I32, I32X4, 4),
-        };
         let scratch = bits.map(|_| self.e.iadd_imm(self.context, at::SCRATCH as u64));
         let mut parts = Vec::new();
         for (lane, &offset) in offsets.iter().enumerate() {
@@ -388,21 +459,7 @@ impl Lower<'_, '_> {
                 (Some(bits), Some(scratch)) => self.guarded_place(base, offset, lane, bits, scratch),
                 _ => self.e.iadd(base, offset),
             };
-            // The load may become an operand of the instruction that inserts its result: both are the site.
-            self.site(data, TrapLane::Lane(lane as u8));
-            let v = match mem.bytes {
-                4 | 8 => self.e.load_guest(ty, place, displacement),
-                n => self.e.load_narrow(n, mem.signed, place, displacement, true),
-            };
-            if lane % per == 0 && per == 4 && ty == F32 {
-                // One instruction; clearing the other lanes would take two.
-                parts.push(self.e.splat(vector_ty, v));
-            } else if lane % per == 0 {
-                parts.push(self.e.scalar_to_vector(vector_ty, v));
-            } else if let Some(part) = parts.last_mut() {
-                *part = self.e.insert(*part, v, lane % per);
-            }
-            self.at_site(None);
+            self.load_lane(data, mem, (place, displacement), lane, &mut parts);
         }
         parts.into()
     }
@@ -417,18 +474,12 @@ impl Lower<'_, '_> {
         bits: Option<V>,
     ) {
         let scratch = bits.map(|_| self.e.iadd_imm(self.context, at::SCRATCH as u64));
-        let per = if mem.bytes == 8 { 2 } else { 4 };
-        let int = if mem.bytes == 8 { I64X2 } else { I32X4 };
         for (lane, &offset) in offsets.iter().enumerate() {
             let place = match (bits, scratch) {
                 (Some(bits), Some(scratch)) => self.guarded_place(base, offset, lane, bits, scratch),
                 _ => self.e.iadd(base, offset),
             };
-            let part = self.e.cast(value[lane / per], int);
-            let v = self.e.extract(part, lane % per);
-            self.site(data, TrapLane::Lane(lane as u8));
-            self.store_scalar(mem.bytes, v, place, 0);
-            self.at_site(None);
+            self.store_lane(data, mem, (place, 0), lane, value);
         }
     }
 }

@@ -318,7 +318,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             false => Forms::new(f, &order.blocks, &options.slot_shapes, options.has_devices()),
         };
         let hoist = hoisted_values(f, &order, &forms);
-        let fused = if options.single { Vec::new() } else { translate::fused(f, &order.blocks) };
+        let fused = if options.single { Vec::new() } else { crate::translate::fused(f, &order.blocks) };
         let address_only = address_only(f, &forms, false, &fused);
         // A half to a third of the time to run, but twice the time to compile.
         let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);

@@ -1,9 +1,8 @@
 //! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant
 //! more, and for the others cold code asks the runtime.
 
-use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, InstData, MemAccess, Opcode, Value};
+use warpjit_ir::{InstData, MemAccess, Opcode, Value};
 
 use super::memory::{Access, Address};
 use super::{Kept, Lower, Parts, malformed, result, wide};
@@ -11,46 +10,17 @@ use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::{EvenAddress, step_of};
+use crate::even_address::{EvenAddress, line_step};
 use crate::operands::MemoryOperands;
-use crate::translate::{ONCE, describe};
+use crate::translate::{self, ONCE, describe};
 
-/// For each operation: whether it is the translation of one access behind it, with nothing but pure operations in between. Then both are
-/// done at once, where the access is: what lies side by side is looked up as a whole.
-pub(super) fn fused(f: &Function, order: &[Block]) -> Vec<bool> {
-    let mut fused = vec![false; f.insts.len()];
-    let mut uses = vec![0_u32; f.values.len()];
-    for &block in order {
-        f.block(block).insts.iter().for_each(|&i| f.inst(i).args.iter().for_each(|v| uses[v.index()] += 1));
-        f.term(block).for_each_use(|v| uses[v.index()] += 1);
-    }
-    for &block in order {
-        let insts = &f.block(block).insts;
-        for (number, &inst) in insts.iter().enumerate() {
-            let data = f.inst(inst);
-            let Some(place) = data.result.filter(|_| data.op.is_translation()) else { continue };
-            let next = insts[number + 1..].iter().map(|&next| f.inst(next)).find(|next| !next.op.is_pure());
-            let is_its = |next: &InstData| {
-                let (access, guard) = match data.op {
-                    Opcode::TranslateLoad => (Opcode::Load, 1),
-                    _ => (Opcode::Store, 2),
-                };
-                next.op == access
-                    && next.args[0] == place
-                    && next.args[1..guard] == data.args[1..guard]
-                    && next.args.get(guard) == data.args.get(guard)
-            };
-            fused[inst.index()] = uses[place.index()] == 1 && next.is_some_and(is_its);
-        }
-    }
-    fused
-}
+/// Nothing is mapped in so many bytes below a window.
+const MOST_BELOW: u64 = 512;
 
 impl<'a> Lower<'a, '_> {
     /// The translation that is done with an access.
     pub(super) fn translation_of(&self, data: &InstData) -> Option<&'a InstData> {
-        let ValueDef::Inst(inst) = self.f.values[data.args.first()?.index()].def else { return None };
-        (self.fused.get(inst.index()) == Some(&true)).then(|| self.f.inst(inst))
+        translate::translation_of(self.f, &self.fused, data)
     }
 
     /// A load or store together with its translation. Lanes side by side are looked up as a whole, and lanes at one address, too.
@@ -76,23 +46,23 @@ impl<'a> Lower<'a, '_> {
         };
         // As without a translation.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
-        let step = step_of(self.f, &self.forms, a).filter(|_| by_vectors);
-        let loaded = if step == Some(i64::from(mem.bytes)) {
+        let loaded = if let Some(step) = line_step(self.f, &self.forms, a, mem) {
             let span = self.span(a)?;
             let first = self.e.iadd_imm(span.first, offset);
-            let (beyond, place) = self.whole_place(&x, first);
+            let (beyond, place) = self.line_place(&x, first, step);
             let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
-            self.side_by_side(&x, place, Some(odd), None, |l| {
+            self.on_line(&x, (place, step), Some(odd), None, |l| {
                 let parts = parts(l)?;
                 l.translated_lanes(translation, &parts)
             })?
         } else {
             let parts = parts(self)?;
             if by_vectors {
+                let step = mem.bytes.into();
                 let (first, odd) = self.evenness(&parts, mem.bytes);
-                let (beyond, place) = self.whole_place(&x, first);
+                let (beyond, place) = self.line_place(&x, first, step);
                 let odd = self.e.bor(odd, beyond);
-                self.side_by_side(&x, place, Some(odd), None, |l| l.translated_lanes(translation, &parts))?
+                self.on_line(&x, (place, step), Some(odd), None, |l| l.translated_lanes(translation, &parts))?
             } else {
                 let places = self.translated_lanes(translation, &parts)?;
                 self.wide_lanes(&x, &places)?
@@ -101,10 +71,18 @@ impl<'a> Lower<'a, '_> {
         self.define_loaded(data, loaded)
     }
 
-    /// Whether accesses of all lanes, side by side from an address on, need more than the table of page rights or the windows say (i8);
-    /// and where the first is found if not.
-    fn whole_place(&mut self, x: &Access<'_>, first: V) -> (V, V) {
-        self.one_place(x, first, self.lanes() as u64 * u64::from(x.mem.bytes))
+    /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and where
+    /// the first is found if not.
+    fn line_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
+        let (low, bytes) = self.reach_of_line(x.mem, step);
+        let lowest = self.e.iadd_imm(first, low as u64);
+        let (mut beyond, place) = self.one_place(x, lowest, bytes);
+        if bytes > MOST_BELOW && !self.options.checked_memory {
+            // What lies below a window may be mapped so far from it.
+            let (before, _) = self.one_place(x, lowest, 1);
+            beyond = self.e.bor(beyond, before);
+        }
+        (beyond, self.e.iadd_imm(place, low.unsigned_abs()))
     }
 
     /// The same for so many bytes from an address on.

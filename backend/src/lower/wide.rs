@@ -1,5 +1,6 @@
-//! Loads and stores at 64-bit addresses of global memory. Nothing is known of their shape over the lanes but whether they are uniform, so
-//! that is tested as the code runs: lanes side by side are vectors, all else is an access a lane.
+//! Loads and stores at 64-bit addresses of global memory. Where lanes lie on a line ([`crate::even_address`]), the first lane's address tells
+//! all: lanes side by side are vectors, others are accessed at constant distances from it. Of other addresses it is tested as the code runs
+//! whether lanes lie side by side. All else is an access a lane, at an address of its own.
 
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, InstData, MemAccess, Opcode, Space, Value};
@@ -8,10 +9,10 @@ use super::memory::{Access, Address};
 use super::permit::Asked;
 use super::{Kept, Lower, Parts, result, wide};
 use crate::affine::Forms;
-use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
+use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, step_of};
+use crate::even_address::{EvenAddress, line_step};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -47,18 +48,17 @@ impl<'a> Lower<'a, '_> {
         };
         // Of lanes side by side only the first's alignment is looked at, so it must be all others', too.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
-        let even = by_vectors && step_of(self.f, &self.forms, a) == Some(i64::from(mem.bytes));
-        let loaded = match even {
-            true => {
+        let loaded = match line_step(self.f, &self.forms, a, mem) {
+            Some(step) => {
                 let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
-                self.side_by_side(&x, first, span.wraps, asked.take(), parts)?
+                self.on_line(&x, (first, step), span.wraps, asked.take(), parts)?
             }
-            false => {
+            None => {
                 let parts = parts(self)?;
                 if by_vectors {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
-                    self.side_by_side(&x, first, Some(odd), asked.take(), |_| Ok(parts))?
+                    self.on_line(&x, (first, mem.bytes.into()), Some(odd), asked.take(), |_| Ok(parts))?
                 } else {
                     self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
@@ -208,12 +208,12 @@ impl<'a> Lower<'a, '_> {
         (first, self.any(&differs))
     }
 
-    /// Vectors where all lanes take part and lie side by side from `first` on, which they do unless `odd`; else lane by lane, with the
-    /// addresses that `parts` makes.
-    pub(super) fn side_by_side(
+    /// Vectors, or one access after the other from one address, where all lanes take part and lie `step` bytes from each other from `first`
+    /// on, which they do unless `odd`; else lane by lane, with the addresses that `parts` makes.
+    pub(super) fn on_line(
         &mut self,
         x: &Access<'_>,
-        first: V,
+        (first, step): (V, i64),
         odd: Option<V>,
         asked: Option<Asked<'a>>,
         parts: impl FnOnce(&mut Self) -> Result<Parts, Error>,
@@ -226,7 +226,6 @@ impl<'a> Lower<'a, '_> {
         }
         let value = x.value.map(|v| self.parts(v)).transpose()?;
         let bits = self.guard_bits(x.guard)?;
-        let step = u64::from(mem.bytes);
         // Elsewhere this costs nothing that was measured, and without it registers were chosen less well.
         let is_known = self.is_of_host(mem.space) && self.takes_all(x.guard);
         let missing = if is_known { None } else { Some(self.e.bxor_imm(bits, self.full_bits())) };
@@ -241,9 +240,16 @@ impl<'a> Lower<'a, '_> {
         if self.checks_pages() {
             // Beyond the address space there is no entry to look at.
             let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
-            let inside = self.e.band_not(first, high);
-            let ok = self.page_ok(inside, mem, self.lanes() as u64 * step, x.store());
-            let denied = self.e.bxor_imm(ok, 1);
+            let (low, bytes) = self.reach_of_line(mem, step);
+            let lowest = self.e.iadd_imm(first, low as u64);
+            let inside = self.e.band_not(lowest, high);
+            let ok = self.page_ok(inside, mem, bytes, x.store());
+            let mut denied = self.e.bxor_imm(ok, 1);
+            if low != 0 {
+                let beyond = self.e.band(lowest, high);
+                let beyond = self.e.icmp_imm(HostIntCC::NotEqual, beyond, 0);
+                denied = self.e.bor(denied, beyond);
+            }
             slow_way = self.e.bor(slow_way, denied);
         }
         let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
@@ -251,21 +257,14 @@ impl<'a> Lower<'a, '_> {
 
         self.e.switch_to(quick);
         let asked = match asked {
-            Some(asked) => Some(self.ask_of_first(asked, first, (mem.offset.into(), step as i64))?),
+            Some(asked) => Some(self.ask_of_first(asked, first, (mem.offset.into(), step))?),
             None => None,
         };
         let place = self.host_address(mem.space, first);
-        self.e.store(place, self.context, at::VECTOR_BASE);
-        let per = if wide(scalar) { 2 } else { 4 };
-        let mut loaded = Vec::new();
-        for g in 0..self.part_count(scalar) {
-            self.site(x.data, TrapLane::Vector { first: (per * g) as u8 });
-            match &value {
-                Some(v) => self.e.store_guest(v[g], place, 16 * g as i32),
-                None => loaded.push(self.e.load_guest(vector(scalar), place, 16 * g as i32)),
-            }
-            self.at_site(None);
-        }
+        let loaded = match step == i64::from(mem.bytes) {
+            true => self.vectors_from(x, place, value.as_ref()),
+            false => self.lanes_from(x, (place, step), value.as_ref()),
+        };
         self.e.jump(end, &loaded);
 
         self.e.switch_to(slow);
@@ -277,6 +276,88 @@ impl<'a> Lower<'a, '_> {
         let lanes = self.wide_lanes(x, &addresses)?;
         self.aside = aside;
         self.finish(end, lanes, scalar)
+    }
+
+    /// Where the accesses of lanes on a line begin, from the first lane's address on, and how many bytes there are to the last one's end.
+    pub(super) fn reach_of_line(&self, mem: MemAccess, step: i64) -> (i64, u64) {
+        let far = step * (self.lanes() as i64 - 1);
+        (far.min(0), far.unsigned_abs() + u64::from(mem.bytes))
+    }
+
+    /// All lanes side by side from a host address on: gives what is loaded.
+    fn vectors_from(&mut self, x: &Access<'_>, place: V, value: Option<&Parts>) -> Vec<V> {
+        let mem = x.mem;
+        self.e.store(place, self.context, at::VECTOR_BASE);
+        let mut loaded = Vec::new();
+        if mem.bytes < 4 {
+            let bytes = 4 * i32::from(mem.bytes);
+            for g in 0..self.groups {
+                self.site(x.data, TrapLane::Vector { first: (4 * g) as u8 });
+                match value {
+                    Some(v) => self.store_four(v[g], mem.bytes, place, bytes * g as i32),
+                    None => {
+                        let four = self.load_four(mem, place, bytes * g as i32);
+                        loaded.push(four);
+                    }
+                }
+                self.at_site(None);
+            }
+            return loaded;
+        }
+        let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
+        let per = if wide(scalar) { 2 } else { 4 };
+        for g in 0..self.part_count(scalar) {
+            self.site(x.data, TrapLane::Vector { first: (per * g) as u8 });
+            match value {
+                Some(v) => self.e.store_guest(v[g], place, 16 * g as i32),
+                None => loaded.push(self.e.load_guest(vector(scalar), place, 16 * g as i32)),
+            }
+            self.at_site(None);
+        }
+        loaded
+    }
+
+    /// Loads four bytes, or words of two bytes, side by side.
+    fn load_four(&mut self, mem: MemAccess, place: V, offset: i32) -> V {
+        let (ty, vector) = if mem.bytes == 1 { (I32, I32X4) } else { (I64, I64X2) };
+        let all = self.e.load_guest(ty, place, offset);
+        let all = self.e.scalar_to_vector(vector, all);
+        let mut all = self.e.cast(all, if mem.bytes == 1 { I8X16 } else { I16X8 });
+        for _ in 0..if mem.bytes == 1 { 2 } else { 1 } {
+            all = if mem.signed { self.e.swiden_low(all) } else { self.e.uwiden_low(all) };
+        }
+        all
+    }
+
+    /// Stores the low bytes of four words, one or two of each, side by side.
+    fn store_four(&mut self, words: V, bytes: u8, place: V, offset: i32) {
+        let low = self.e.band_imm(words, if bytes == 1 { 0xff } else { 0xffff });
+        let mut all = self.e.unarrow(low, low);
+        let mut types = (I64, I64X2);
+        if bytes == 1 {
+            all = self.e.unarrow(all, all);
+            types = (I32, I32X4);
+        }
+        let all = self.e.cast(all, types.1);
+        let all = self.e.extract(all, 0);
+        debug_assert_eq!(self.e.ty(all), types.0);
+        self.e.store_guest(all, place, offset);
+    }
+
+    /// All lanes, so many bytes from each other from a host address on, one after the other: gives what is loaded.
+    fn lanes_from(&mut self, x: &Access<'_>, (place, step): (V, i64), value: Option<&Parts>) -> Vec<V> {
+        let offsets = (0..self.lanes() as i64).map(|lane| lane * step);
+        match value {
+            Some(value) => {
+                self.scatter_at(x.data, x.mem, place, offsets, value);
+                Vec::new()
+            }
+            None => {
+                let ty = if x.mem.bytes == 8 { I64X2 } else { I32X4 };
+                let parts = self.gather_at(x.data, x.mem, place, offsets);
+                parts.into_iter().map(|part| self.e.cast(part, ty)).collect()
+            }
+        }
     }
 
     /// An access for each lane.
@@ -372,6 +453,23 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         self.e.shl(a, u32::from(count))
     }
 
+    fn repeat(&mut self, a: V, count: u8) -> V {
+        let up = self.e.shl(a, count.into());
+        self.e.sar(up, count.into())
+    }
+
+    fn reach_of(&self, _: Value, stride: i64) -> i64 {
+        stride.wrapping_mul(self.lanes() as i64 - 1)
+    }
+
+    fn further(&mut self, a: V, more: i64) -> V {
+        self.e.iadd_imm(a, more as u64)
+    }
+
+    fn differ(&mut self, a: V, b: V) -> V {
+        self.e.icmp(HostIntCC::NotEqual, a, b)
+    }
+
     fn vectors_of_value(&mut self, v: Value) -> Result<Parts, Error> {
         self.parts(v)
     }
@@ -393,5 +491,9 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
 
     fn shift_vectors_left(&mut self, a: &Parts, count: u8) -> Parts {
         a.iter().map(|&a| self.shift_left(a, count)).collect()
+    }
+
+    fn repeat_vectors(&mut self, a: &Parts, count: u8) -> Parts {
+        a.iter().map(|&a| self.repeat(a, count)).collect()
     }
 }

@@ -220,7 +220,22 @@ fn gcn(random: &mut SplitMix) -> Guest {
             "v_mul_i32_i24 v8, {step}, v0\nv_ashrrev_i32 v9, 31, v8\n{} v8, vcc, s4, v8\nv_mov_b32 v10, s5\n{} v9, vcc, v10, v9, vcc\n",
             carry.0, carry.1
         );
-        set_words(&mut guest, &["s4", "s5"], &[first]);
+        // An index that begins near the end of words, so that it wraps at some lane if it is not sign-extended.
+        let index = match random.below(3) {
+            0 => (random.below(70) as i64).wrapping_mul(step).wrapping_neg() as u32,
+            1 => (1 << 31) - (random.below(70) as u32).wrapping_mul(step as u32),
+            _ => 0,
+        };
+        let signed = index == 0 || random.one_in(2);
+        if index != 0 {
+            let extend = if signed { "v_ashrrev_i32 v9, 31, v8" } else { "v_mov_b32 v9, 0" };
+            text =
+                text.replace("v_ashrrev_i32 v9, 31, v8", &format!("{} v8, vcc, s6, v8\n{extend}", carry.0));
+        }
+        let wide = if signed { index as i32 as i64 as u64 } else { index.into() };
+        let base = first.wrapping_sub(wide);
+        set_words(&mut guest, &["s4", "s5"], &[base]);
+        set_words(&mut guest, &["s6", "s7"], &[index.into()]);
         if step.unsigned_abs() > 16 {
             text = text.replace(
                 &format!("v_mul_i32_i24 v8, {step}, v0"),

@@ -87,13 +87,9 @@ impl At<'_> {
             address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
             mem.offset = 0;
         } else if ignored > 0 && !matches!(self.func.inst(inst).op, Opcode::Atomic) {
-            // The bits of the sum are ignored, as others see it. (Atomics elsewhere are the runtime's, which takes the guest's address.)
+            // Without the offset, so that accesses at offsets from one address stay such: the sum has those bits only where there is no
+            // memory, and a fault there is named without them. (Atomics elsewhere are the runtime's, which takes the guest's address.)
             let number = Type { scalar: Scalar::I64, uniform: true };
-            if mem.offset != 0 {
-                let offset = self.make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
-                address = self.make(Opcode::Iadd, &[address, offset], Imm::None, ty);
-                mem.offset = 0;
-            }
             let by = self.make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
             let up = self.make(Opcode::Ishl, &[address, by], Imm::None, wide);
             address = self.make(Opcode::Sshr, &[up, by], Imm::None, wide);

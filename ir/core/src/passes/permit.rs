@@ -11,6 +11,8 @@
 //! Addresses of 32 bits become 64-bit ones, and bits that the device ignores are replaced, also of atomics of 32-bit addresses. Atomics have
 //! no permit: code generators ask for their lanes one by one.
 
+use foldhash::{HashMap, HashMapExt};
+
 use crate::entities::{Inst, Value};
 use crate::function::{Function, Imm};
 use crate::opcodes::{MemAccess, Opcode, Space};
@@ -37,15 +39,22 @@ pub fn run_with(func: &mut Function, ignored: u32) -> bool {
     }
     for block in func.block_ids() {
         let insts = std::mem::take(&mut func.block_mut(block).insts);
-        let mut list = Vec::with_capacity(insts.len());
-        let mut rest = &insts[..];
+        let mut wide = Vec::with_capacity(insts.len());
+        let mut known = HashMap::new();
+        for inst in insts {
+            if let Some(mem) = global_access(func, inst) {
+                widen(func, inst, mem, ignored, (&mut known, &mut wide));
+            }
+            wide.push(inst);
+        }
+        let mut list = Vec::with_capacity(wide.len());
+        let mut rest = &wide[..];
         while let Some(&inst) = rest.first() {
-            let Some(mem) = global_access(func, inst) else {
+            if global_access(func, inst).is_none() {
                 list.push(inst);
                 rest = &rest[1..];
                 continue;
-            };
-            widen(func, inst, mem, ignored, &mut list);
+            }
             let together = followers(func, inst, rest);
             let (own, behind) = rest.split_at(together);
             for &inst in own {
@@ -110,8 +119,14 @@ fn permit_of(func: &mut Function, inst: Inst) -> Option<Inst> {
     Some(func.make_inst(op, &data.args, data.imm, None, data.pc))
 }
 
-/// Makes the address of an access one of 64 bits that the device ignores none of.
-fn widen(func: &mut Function, inst: Inst, mut mem: MemAccess, ignored: u32, list: &mut Vec<Inst>) {
+/// Makes the address of an access one of 64 bits that the device ignores none of. `known`: what a 64-bit address has become in this block.
+fn widen(
+    func: &mut Function,
+    inst: Inst,
+    mut mem: MemAccess,
+    ignored: u32,
+    (known, list): (&mut HashMap<Value, Value>, &mut Vec<Inst>),
+) {
     let data = func.inst(inst);
     let (op, pc, mut address) = (data.op, data.pc, data.args[0]);
     let ty = func.ty(address);
@@ -131,16 +146,14 @@ fn widen(func: &mut Function, inst: Inst, mut mem: MemAccess, ignored: u32, list
         }
         address = make(Opcode::Zext, &[address], Imm::None, wide);
     } else if ignored > 0 && op != Opcode::Atomic {
-        // The bits of the sum are ignored. (The runtime takes an atomic's address as the guest has it.)
-        let number = Type { scalar: Scalar::I64, uniform: true };
-        if mem.offset != 0 {
-            let offset = make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
-            address = make(Opcode::Iadd, &[address, offset], Imm::None, wide);
-            mem.offset = 0;
-        }
-        let by = make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
-        let up = make(Opcode::Ishl, &[address, by], Imm::None, wide);
-        address = make(Opcode::Sshr, &[up, by], Imm::None, wide);
+        // Without the offset, as accesses at offsets from one address stand together: the sum has those bits only where there is no memory.
+        // (The runtime takes an atomic's address as the guest has it.)
+        address = *known.entry(address).or_insert_with(|| {
+            let number = Type { scalar: Scalar::I64, uniform: true };
+            let by = make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
+            let up = make(Opcode::Ishl, &[address, by], Imm::None, wide);
+            make(Opcode::Sshr, &[up, by], Imm::None, wide)
+        });
     }
     let data = func.inst_mut(inst);
     data.args[0] = address;

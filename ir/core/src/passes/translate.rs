@@ -79,14 +79,12 @@ fn translation_of(
         func.inst(made).result
     };
     match address.scalar {
+        // Without the offset, so that accesses at offsets from one address stay such: the sum has those bits only where there is no memory.
         Scalar::I64 if how.ignored > 0 => {
             let number = Type { scalar: Scalar::I64, uniform: true };
-            let offset = make(func, Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number)?;
             let by = make(func, Opcode::Const, &[], Imm::Bits(how.ignored.into()), number)?;
-            let sum = make(func, Opcode::Iadd, &[args[0], offset], Imm::None, wide)?;
-            let up = make(func, Opcode::Ishl, &[sum, by], Imm::None, wide)?;
+            let up = make(func, Opcode::Ishl, &[args[0], by], Imm::None, wide)?;
             args[0] = make(func, Opcode::Sshr, &[up, by], Imm::None, wide)?;
-            mem.offset = 0;
         }
         Scalar::I64 => {}
         Scalar::I32 if how.narrow => {

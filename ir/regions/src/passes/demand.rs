@@ -176,8 +176,8 @@ impl Masks<'_> {
 /// The index of an operation's guard. The operands before it matter only in the guard's lanes.
 fn guarded(data: &InstData) -> Option<usize> {
     match data.op {
-        Opcode::Load | Opcode::SlotSet => Some(1),
-        Opcode::Store => Some(2),
+        Opcode::Load | Opcode::SlotSet | Opcode::TranslateLoad | Opcode::PermitLoad => Some(1),
+        Opcode::Store | Opcode::TranslateStore | Opcode::PermitStore => Some(2),
         Opcode::Atomic => Some(data.atomic_operands()),
         Opcode::CallDevice => Some(0),
         _ => None,

@@ -8,9 +8,9 @@ use crate::exec::block::{InLaunch, RunningBlock};
 use crate::exec::block_batch::BlockBatch;
 use crate::exec::block_row::{NextBlock, RowRunner};
 use crate::exec::strategy::Strategy;
-use crate::exec::tiers::Stepper;
+use crate::exec::tiers::{Stepper, Tiers};
 
-/// A thread's state for running grid rows.
+/// A thread's state for running grid rows with one strategy.
 pub(super) struct Rows {
     pub(super) runner: Option<RowRunner>,
     /// A block from which a runner can be made.
@@ -28,10 +28,10 @@ const FEW_ALONE: u64 = 4;
 /// Blocks to run warp by warp between two requests for grid-row code that is being compiled.
 const BLOCKS_MEANWHILE: u32 = 16;
 impl Scheduler<'_> {
-    /// Runs the thread's batch with grid-row code, as long as there is some.
+    /// Runs the thread's batch with grid-row code of a strategy, as long as there is some.
     pub(super) fn rows(
         &self,
-        stepper: &mut Stepper<'_>,
+        (strategy, tiers, stepper): (Strategy, &Tiers, &mut Stepper<'_>),
         batch: &mut BlockBatch,
         rows: &mut Rows,
         steps: &mut (u64, u64),
@@ -43,15 +43,13 @@ impl Scheduler<'_> {
                 return;
             }
             self.fill(batch);
-            if batch.blocks.is_empty()
-                || self.is_pointless(batch.blocks.start)
-                || self.strategy() != Strategy::Vectors
+            if batch.blocks.is_empty() || self.is_pointless(batch.blocks.start) || self.strategy() != strategy
             {
                 return;
             }
             let runner = match rows.runner.take().filter(|runner| runner.is_best(stepper)) {
                 Some(runner) => runner,
-                None => match RowRunner::new(self.plan, self.tiers, stepper, &mut rows.block) {
+                None => match RowRunner::new(self.plan, tiers, stepper, &mut rows.block) {
                     Some(runner) => runner,
                     None => {
                         rows.wait = stepper.rows_may_come().then_some(BLOCKS_MEANWHILE);
@@ -60,11 +58,10 @@ impl Scheduler<'_> {
                 },
             };
             let stop_poll = OfBlock { scheduler: self, index: batch.blocks.start };
-            let launch =
-                InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, stop_poll: &stop_poll };
-            let started = self.start_clock(self.tiers);
+            let launch = InLaunch { plan: self.plan, tiers, memory: self.memory, stop_poll: &stop_poll };
+            let started = self.start_clock(tiers);
             let (runner, end) = runner.run(&launch, stepper, &batch.blocks);
-            self.stop_clock(started, Strategy::Vectors, self.tiers, end.blocks);
+            self.stop_clock(started, strategy, tiers, end.blocks);
             rows.runner = runner;
             let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);
@@ -74,7 +71,8 @@ impl Scheduler<'_> {
             match end.next {
                 NextBlock::None => {}
                 NextBlock::Stopped => batch.blocks.start += 1,
-                NextBlock::Alone(block, turn) => {
+                NextBlock::Alone(mut block, turn) => {
+                    block.strategy = strategy;
                     batch.blocks.start += 1;
                     rows.alone += 1;
                     if let Some(block) = self.after_turn(block, turn, done) {

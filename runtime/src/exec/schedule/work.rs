@@ -9,6 +9,7 @@ use super::rows::Rows;
 use super::{Bail, OfBlock, Scheduler};
 use crate::exec::block::{RunningBlock, Turn};
 use crate::exec::block_batch::BlockBatch;
+use crate::exec::block_row;
 use crate::exec::samples::Sampler;
 use crate::exec::strategy::Strategy;
 use crate::exec::tiers::{Stepper, Watch};
@@ -61,15 +62,18 @@ impl Scheduler<'_> {
         let mut steps = (0, 0);
         let mut fresh = BlockBatch::new();
         let mut prefer_fresh = self.prefers_fresh.load(Ordering::Relaxed);
-        let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
-        let mut rows = Rows {
+        let rows_of = |means: &Means<'_>| Rows {
             runner: None,
             block: None,
-            wait: may.then(|| vectors.stepper.blocks_before_rows(self.plan)),
+            wait: (may && block_row::may_run(self.plan, means.tiers))
+                .then(|| means.stepper.blocks_before_rows(self.plan)),
             together: 0,
             alone: 0,
         };
+        let mut rows = rows_of(&vectors);
+        let mut rows_of_warps = None;
+        let mut done = 0;
         let mut turns = 0;
         loop {
             // At least one, so that the launch gets on however late the thread is.
@@ -80,13 +84,21 @@ impl Scheduler<'_> {
             }
             turns += 1;
             let strategy = self.strategy();
-            match &mut rows.wait {
-                _ if strategy != Strategy::Vectors => {}
-                Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
-                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done, &is_late);
+            let means = self.means_of(strategy, &mut vectors, &mut others, watch);
+            let rows = match strategy {
+                Strategy::Vectors => Some(&mut rows),
+                Strategy::Warps => Some(rows_of_warps.get_or_insert_with(|| rows_of(means))),
+                Strategy::Lanes | Strategy::Narrow => None,
+            };
+            if let Some(rows) = rows {
+                match &mut rows.wait {
+                    Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
+                        let means = (strategy, means.tiers, &mut means.stepper);
+                        self.rows(means, &mut fresh, rows, &mut steps, &mut done, &is_late);
+                    }
+                    Some(wait) => *wait = wait.saturating_sub(1),
+                    None => {}
                 }
-                Some(wait) => *wait = wait.saturating_sub(1),
-                None => {}
             }
             let means = self.means_of(self.strategy(), &mut vectors, &mut others, watch);
             let taken =

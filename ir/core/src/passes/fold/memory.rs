@@ -36,7 +36,8 @@ impl Folder<'_> {
         if data.op == Opcode::Load && data.args.len() > 1 && self.cannot_fault(data, mem) {
             return same(data.args[..1].to_vec());
         }
-        if data.op == Opcode::Store && mem.bytes < 4 {
+        let stores = matches!(data.op, Opcode::Store | Opcode::TranslateStore | Opcode::PermitStore);
+        if stores && mem.bytes < 4 {
             let demanded = (1u64 << (u32::from(mem.bytes) * 8)) - 1;
             if let Some(x) = self.demand(data.args[1], demanded) {
                 let mut args = data.args.clone();

@@ -208,7 +208,7 @@ impl<'a> Stepper<'a> {
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();
         }
-        context.rebase = 0;
+        (context.rebase, context.ignored_bits) = (0, memory.ignored_bits());
         if tiers.rebases {
             memory.rebase(&mut context, tiers.translates);
         }
