@@ -75,8 +75,13 @@ const PAGE: u64 = 4096;
 
 /// Answers requests for translations: the embedder's memory.
 pub trait Translator {
-    /// The host address at which a lane makes its access; `None` if the access is not allowed.
-    fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8>;
+    /// The host address at which a lane makes its access; inside, `None` if [`Translator::answer`] makes it. `None` if the access is not
+    /// allowed.
+    fn find(&mut self, access: &LaneTranslation) -> Option<Option<*mut u8>>;
+
+    /// Makes an access that has no host address: to a device, or to memory in pieces. What a load finds is put into the buffer. Returns
+    /// whether it is allowed.
+    fn answer(&mut self, access: &LaneTranslation) -> bool;
 
     /// Stores a value at a guest address that has been translated.
     fn store(&mut self, address: u64, bytes: u8, value: u64);
@@ -86,7 +91,8 @@ impl Context {
     /// Translates the address of each lane that takes part in the access that compiled code has described, the lowest lane first.
     ///
     /// The first lane that may not access its memory, or whose address is misaligned, faults. Then lower lanes still do
-    /// their stores, because lanes execute in order, and higher lanes do nothing.
+    /// their stores, because lanes execute in order, and higher lanes do nothing. Lower lanes also do theirs before a store that is made
+    /// here ([`Translator::answer`]), since it may be to the same bytes.
     pub fn each_translation(&mut self, memory: &mut impl Translator) {
         let (access, alignment) = (self.access, self.atomic);
         let bytes = (access >> 12 & 15) as u8;
@@ -98,6 +104,8 @@ impl Context {
         let lanes = |to: u32| (0..to).filter(move |lane| guard >> lane & 1 != 0);
         let value = |context: &Context, lane: u32| context.lane_values.get(lane as usize, bytes == 8);
         let mut places = [0u64; 64];
+        // Lanes whose stores are made: their place is their buffer.
+        let mut done = 0u64;
         let once = alignment & ONCE != 0;
         if once {
             let is_new = std::mem::take(&mut self.new_run) != 0;
@@ -127,17 +135,21 @@ impl Context {
                 places[n] = (bounce as u64).wrapping_sub(base);
                 continue;
             }
-            let Some(place) = aligned.then(|| memory.translate(&one)).flatten() else {
-                // What was stored at once (by a device, in pieces) has its buffer for a place.
-                let is_done = |lane: u32| {
-                    let bounce = &raw const self.lane_others.0[lane as usize];
-                    places[lane as usize].wrapping_add(base) == bounce as u64
-                };
-                let missing: Vec<u32> = lanes(lane).filter(|&lane| stores && !is_done(lane)).collect();
-                for before in missing {
+            let found = aligned.then(|| memory.find(&one)).flatten();
+            if stores && !matches!(found, Some(Some(_))) {
+                for before in lanes(lane).filter(|&before| done >> before & 1 == 0) {
                     let address = self.lane_addresses.get(before as usize, true).wrapping_add(self.rebase);
                     memory.store(address, bytes, value(self, before));
+                    let bounce = std::ptr::from_mut(&mut self.lane_others.0[before as usize]) as u64;
+                    places[before as usize] = bounce.wrapping_sub(base);
                 }
+                done |= u64::MAX >> (63 - lane);
+            }
+            let place = match found {
+                Some(None) => memory.answer(&one).then_some(bounce),
+                found => found.flatten(),
+            };
+            let Some(place) = place else {
                 self.odd_lane = lane + 1;
                 self.fault.address = address;
                 self.fault_lanes = if aligned { FAULT_OF_PAGE } else { 0 };
@@ -159,8 +171,12 @@ impl Context {
 struct Nothing;
 
 impl Translator for Nothing {
-    fn translate(&mut self, _: &LaneTranslation) -> Option<*mut u8> {
+    fn find(&mut self, _: &LaneTranslation) -> Option<Option<*mut u8>> {
         None
+    }
+
+    fn answer(&mut self, _: &LaneTranslation) -> bool {
+        false
     }
 
     fn store(&mut self, _: u64, _: u8, _: u64) {}

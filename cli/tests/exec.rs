@@ -1,5 +1,5 @@
-//! `warpjit exec` becomes the program: its exit status, its signals, its children are the program's. What the preload libraries do is tested
-//! where they are (bindings/amdgpu, bindings/hsa); here an empty one takes their place.
+//! `warpjit exec` becomes the program: its exit status, its signals, its children are the program's. What the preload libraries do is
+//! tested where they are (bindings/amdgpu, bindings/hsa); here an empty one takes their place.
 #![cfg(unix)]
 
 mod common;

@@ -237,5 +237,9 @@ pub trait Target: fmt::Debug {
 
 /// The error for a syntax that an instruction set does not have.
 pub(crate) fn no_syntax(isa: Isa, known: &[&str], syntax: &str) -> CodeError {
-    CodeError::UnknownSyntax { isa, syntax: syntax.to_owned(), known: known.join(" ") }
+    CodeError::UnknownSyntax {
+        isa,
+        syntax: syntax.to_owned(),
+        known: known.iter().map(|&known| known.to_owned()).collect(),
+    }
 }

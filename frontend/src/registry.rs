@@ -32,7 +32,7 @@ impl Isa {
     pub fn chip(self, name: &str) -> Result<Chip, CodeError> {
         let front_end = self.front_end();
         front_end.parse_chip(name).ok_or_else(|| {
-            let known = front_end.chips().join(" ");
+            let known = front_end.chips().into_iter().map(str::to_owned).collect();
             CodeError::UnknownChip { isa: Some(self), name: name.to_owned(), known }
         })
     }
@@ -65,7 +65,7 @@ impl FromStr for Chip {
         Chip::parse(name).ok_or_else(|| {
             let of = |isa: &Isa| format!("{isa}: {}", isa.front_end().chips().join(", "));
             let known: Vec<String> = Isa::ALL.iter().map(of).collect();
-            CodeError::UnknownChip { isa: None, name: name.to_owned(), known: known.join("; ") }
+            CodeError::UnknownChip { isa: None, name: name.to_owned(), known }
         })
     }
 }

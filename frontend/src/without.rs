@@ -15,7 +15,7 @@ macro_rules! without {
         pub struct $front_end;
 
         fn missing() -> String {
-            CodeError::LeftOut { isa: Isa::$isa }.to_string()
+            CodeError::IsaLeftOut { isa: Isa::$isa }.to_string()
         }
 
         impl FrontEnd for $front_end {
@@ -48,7 +48,7 @@ macro_rules! without {
                 _options: &CodeOptions,
                 _meter: &warpjit_ir::Meter,
             ) -> Result<KernelImage, LoadError> {
-                Err(CodeError::LeftOut { isa: Isa::$isa }.into())
+                Err(CodeError::IsaLeftOut { isa: Isa::$isa }.into())
             }
 
             fn listing(&self, _code: &[u8], _base: u32, _stage: Stage) -> String {

@@ -255,8 +255,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Whether several warps of a stage may run as one: nothing that the launch asks for is told by warp. The interpreter as a tier of its own
-    /// runs what the chip runs.
+    /// Whether several warps of a stage may run as one: nothing that the launch asks for is told by warp. The interpreter as a tier of its
+    /// own runs what the chip runs.
     fn may_join(&self, launch: &Launch) -> bool {
         let by_warp = launch.max_steps != 0
             || launch.blocks.is_some()

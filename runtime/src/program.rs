@@ -268,12 +268,15 @@ impl Program {
             Strategy::Vectors => return None,
             Strategy::Lanes => variant.lane_by_lane(),
             Strategy::Warps => {
-                let function = &self.inner.image.function;
-                let size = function.insts.len() * function.lanes as usize / 4;
+                let (function, stage) = (&self.inner.image.function, &self.inner.image.stage);
+                let joined =
+                    stage.as_ref().filter(|_| variant.joined).map_or(1, |layout| layout.joined.max(1));
+                let lanes = function.lanes * joined;
+                let size = function.insts.len() * lanes as usize / 4;
                 if tiers.has_whole_warps() || size > MOST_WHOLE {
                     return None;
                 }
-                variant.whole_warps(function.lanes)
+                variant.whole_warps(lanes)
             }
             Strategy::Narrow if variant.generator().knows_vectors() => variant.narrow(),
             Strategy::Narrow => return None,

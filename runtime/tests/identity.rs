@@ -410,8 +410,8 @@ fn ignored_bits_are_not_looked_at() {
     }
 }
 
-/// Lanes side by side of all widths, with bits that are ignored, in the space's own memory and elsewhere, a little and much: what is copied,
-/// and which lane faults at the end of memory.
+/// Lanes side by side of all widths, with bits that are ignored, in the space's own memory and elsewhere, a little and much: what is
+/// copied, and which lane faults at the end of memory.
 #[test]
 fn lanes_side_by_side_are_copied_to_the_end_of_memory() {
     for (load, store, data, bytes) in [
@@ -509,8 +509,8 @@ fn ranges_begin_where_they_are_wanted() {
     }
 }
 
-/// A little memory elsewhere, and much, is reached by all kinds of accesses, also where some lanes of a warp are there and some are not; what is not
-/// mapped there is a fault.
+/// A little memory elsewhere, and much, is reached by all kinds of accesses, also where some lanes of a warp are there and some are not;
+/// what is not mapped there is a fault.
 #[test]
 fn memory_elsewhere_is_reached() {
     for (much, tag, bits) in [(false, 0, 0), (false, 0x13 << 56, 8), (true, 0, 0), (true, 0x13 << 56, 8)] {

@@ -818,6 +818,42 @@ fn faults_elsewhere_have_their_guest_address() {
     }
 }
 
+/// Stores of lanes that overlap where two mappings meet, far from the window: the highest lane's bytes stay, though what lies in both
+/// mappings is stored by the runtime and the rest by compiled code.
+#[test]
+fn stores_across_two_mappings_keep_the_order_of_lanes() {
+    const BORDER: u64 = 0x7654_0000_0000;
+    // Down to three bytes below the border: `to[-(tid & 3)] = tid + 1`.
+    let program = gcn_program(
+        "
+        v_and_b32 v1, 3, v0
+        v_sub_u32 v2, vcc, s0, v1
+        v_mov_b32 v3, s1
+        v_subb_u32 v3, vcc, v3, 0, vcc
+        v_add_u32 v4, vcc, 1, v0
+        flat_store_dword v[2:3], v4
+        s_endpgm
+        ",
+    );
+    let at = BORDER - 3;
+    let mut expected = [0_u8; 7];
+    for thread in 0..THREADS {
+        let start = 3 - (thread & 3) as usize;
+        expected[start..start + 4].copy_from_slice(&(thread + 1).to_le_bytes());
+    }
+    for engine in engines() {
+        let memory = Memory::new().unwrap();
+        memory.map(Some(BORDER - PAGE), PAGE, Access::ReadWrite).unwrap();
+        memory.map(Some(BORDER), PAGE, Access::ReadWrite).unwrap();
+        let launch = Launch::default().grid([1; 3]).block([THREADS, 1, 1]);
+        let launch = launch.user_data(vec![BORDER as u32, (BORDER >> 32) as u32, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(engine.run(&program, &memory, &launch).unwrap().fault, None);
+        let mut found = [0; 7];
+        memory.read(at, &mut found).unwrap();
+        assert_eq!(found, expected, "{:?}", engine.config());
+    }
+}
+
 /// Launches of one memory on several threads, with others that come and go.
 #[test]
 fn launches_run_side_by_side() {

@@ -1,11 +1,11 @@
 //! Permits: whether lanes lie inside the window of their site ([`crate::permits`]).
 //!
-//! A scalar is compared with the window's bounds. It tells all lanes where they have one address, or lie on a line that is known or has been
-//! tested: then the window must hold all from the first lane's access to the last's. Elsewhere each lane is compared. Where one is not
+//! A scalar is compared with the window's bounds. It tells all lanes where they have one address, or lie on a line that is known or has
+//! been tested: then the window must hold all from the first lane's access to the last's. Elsewhere each lane is compared. Where one is not
 //! inside, cold code asks the runtime about those that take part.
 //!
-//! An access that has a quick and a slow way asks by itself ([`Asked`]): the quick way of the scalar, the slow way of each lane. What is not
-//! inside for the quick way is asked for and goes on in the slow way, behind its own question.
+//! An access that has a quick and a slow way asks by itself ([`Asked`]): the quick way of the scalar, the slow way of each lane. What is
+//! not inside for the quick way is asked for and goes on in the slow way, behind its own question.
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};

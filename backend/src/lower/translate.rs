@@ -14,7 +14,7 @@ use crate::even_address::{EvenAddress, line_step};
 use crate::operands::MemoryOperands;
 use crate::translate::{self, ONCE, describe};
 
-/// Nothing is mapped in so many bytes below a window.
+/// In so many bytes below a window it is taken for granted that nothing is mapped; farther down code asks.
 const MOST_BELOW: u64 = 512;
 
 impl<'a> Lower<'a, '_> {
@@ -71,14 +71,13 @@ impl<'a> Lower<'a, '_> {
         self.define_loaded(data, loaded)
     }
 
-    /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and where
-    /// the first is found if not.
+    /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and
+    /// where the first is found if not.
     fn line_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
         let (low, bytes) = self.reach_of_line(x.mem, step);
         let lowest = self.e.iadd_imm(first, low as u64);
         let (mut beyond, place) = self.one_place(x, lowest, bytes);
         if bytes > MOST_BELOW && !self.options.checked_memory {
-            // What lies below a window may be mapped so far from it.
             let (before, _) = self.one_place(x, lowest, 1);
             beyond = self.e.bor(beyond, before);
         }

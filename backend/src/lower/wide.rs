@@ -1,6 +1,6 @@
-//! Loads and stores at 64-bit addresses of global memory. Where lanes lie on a line ([`crate::even_address`]), the first lane's address tells
-//! all: lanes side by side are vectors, others are accessed at constant distances from it. Of other addresses it is tested as the code runs
-//! whether lanes lie side by side. All else is an access a lane, at an address of its own.
+//! Loads and stores at 64-bit addresses of global memory. Where lanes lie on a line ([`crate::even_address`]), the first lane's address
+//! tells all: lanes side by side are vectors, others are accessed at constant distances from it. Of other addresses it is tested as the
+//! code runs whether lanes lie side by side. All else is an access a lane, at an address of its own.
 
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, InstData, MemAccess, Opcode, Space, Value};

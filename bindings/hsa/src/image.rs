@@ -1,7 +1,7 @@
 //! Images and samplers: their descriptors, as the chips read them, and copies of what is in images.
 //!
-//! All images are laid out line by line, lines 256 bytes apart or a multiple of that; HSA leaves that to the library. A handle is the address
-//! of the descriptor: HIP and device code read it there.
+//! All images are laid out line by line, lines 256 bytes apart or a multiple of that; HSA leaves that to the library. A handle is the
+//! address of the descriptor: HIP and device code read it there.
 
 use crate::cells::Cells;
 use crate::chip::Device;

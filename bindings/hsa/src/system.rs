@@ -100,8 +100,8 @@ impl System {
             Some(_) => Device::of(settings.chip),
         };
         let memory = crate::memory::space().map_err(|error| Status::from(&error))?;
-        // The global data share, which keeps what it holds from dispatch to dispatch: grids whose groups wait for one another are begun by a
-        // dispatch of its own. Where somebody else has something at its address, only kernels that use it cannot run.
+        // The global data share, which keeps what it holds from dispatch to dispatch: grids whose groups wait for one another are begun by
+        // a dispatch of its own. Where somebody else has something at its address, only kernels that use it cannot run.
         let bytes = u64::from(GDS_BYTES + GDS_SYNC_BYTES).next_multiple_of(crate::memory::PAGE);
         let _ = memory.map(Some(GDS_ADDRESS), bytes, Access::ReadWrite);
         Ok(System {

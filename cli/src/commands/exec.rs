@@ -26,14 +26,16 @@ struct Library {
 /// The card, for Vulkan, OpenGL and OpenCL.
 const CARD: Library =
     Library { name: "libwarpjit_amdgpu.so", variable: "WARPJIT_EXEC_LIBRARY", package: "warpjit-amdgpu" };
-/// AMD's HSA runtime, for HIP. Its name for the loader (SONAME) is that of AMD's, so who wants that finds this one, which is loaded already.
+/// AMD's HSA runtime, for HIP. Its name for the loader (SONAME) is that of AMD's, so who wants that finds this one, which is loaded
+/// already.
 const HSA: Library =
     Library { name: "libwarpjit_hsa.so", variable: "WARPJIT_EXEC_HSA_LIBRARY", package: "warpjit-hsa" };
 /// Folders with the manifests of Vulkan drivers.
 const VULKAN_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
 /// Switches of Mesa's drivers: no compressed colours and depths, whose contents only the graphics engine could read and write. And windows'
-/// pictures are not copied by the DMA engine, which the card does not have: RADV else uses it from gfx9 on, without asking whether it is there.
+/// pictures are not copied by the DMA engine, which the card does not have: RADV else uses it from gfx9 on, without asking whether it is
+/// there.
 const RADV_DEBUG: &str = "nodcc,nohiz,nofastclears,nofmask,nodma";
 /// See [`RADV_DEBUG`]. And shaders are compiled where they are used: radeonsi else compiles them on threads of its own, which crash in LLVM
 /// if the program ends meanwhile.

@@ -53,7 +53,7 @@ pub struct CodeMap {
     /// By position.
     pieces: Vec<CodePiece>,
     /// By position; what is before or behind one continues it.
-    positions: Vec<PositionRange>,
+    ranges: Vec<PositionRange>,
     /// Whether it was read from guest memory.
     in_memory: bool,
     /// Whether what was lifted holds addresses, so that it is good for the place only where it was read.
@@ -66,20 +66,20 @@ impl CodeMap {
         let (address, wanted) = (base.into(), bytes.len());
         CodeMap {
             pieces: vec![CodePiece { position: base, address, bytes: bytes.to_vec(), wanted }],
-            positions: vec![PositionRange { position: 0, address: 0, bytes: u32::MAX }],
+            ranges: vec![PositionRange { position: 0, address: 0, bytes: u32::MAX }],
             in_memory: false,
             bound: false,
         }
     }
 
-    pub(super) fn of_memory(pieces: Vec<CodePiece>, positions: Vec<PositionRange>, bound: bool) -> Self {
-        CodeMap { pieces, positions, in_memory: true, bound }
+    pub(super) fn of_memory(pieces: Vec<CodePiece>, ranges: Vec<PositionRange>, bound: bool) -> Self {
+        CodeMap { pieces, ranges, in_memory: true, bound }
     }
 
     /// The guest address of a position.
     pub fn address_of(&self, position: u32) -> u64 {
-        let behind = self.positions.partition_point(|range| range.position <= position);
-        let range = self.positions.get(behind.saturating_sub(1));
+        let behind = self.ranges.partition_point(|range| range.position <= position);
+        let range = self.ranges.get(behind.saturating_sub(1));
         range.map_or(position.into(), |w| w.address.wrapping_add(u64::from(position - w.position)))
     }
 
@@ -136,6 +136,6 @@ impl CodeMap {
     /// Bytes of host memory that it takes.
     pub fn bytes_used(&self) -> usize {
         let pieces = self.pieces.iter().map(|piece| size_of::<CodePiece>() + piece.bytes.len());
-        pieces.sum::<usize>() + self.positions.len() * size_of::<PositionRange>()
+        pieces.sum::<usize>() + self.ranges.len() * size_of::<PositionRange>()
     }
 }

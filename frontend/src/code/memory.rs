@@ -25,7 +25,7 @@ struct Page {
 /// Guest memory that a program is read from.
 pub(super) struct InMemory {
     pages: BTreeMap<u64, Page>,
-    positions: Vec<PositionRange>,
+    ranges: Vec<PositionRange>,
     /// Whether there can be more ranges.
     grows: bool,
     /// What the program depends on: position and end.
@@ -50,7 +50,7 @@ impl InMemory {
     fn within(address: u64, bytes: u32) -> Self {
         InMemory {
             pages: BTreeMap::new(),
-            positions: vec![PositionRange { position: 0, address, bytes }],
+            ranges: vec![PositionRange { position: 0, address, bytes }],
             grows: false,
             depends: BTreeMap::new(),
             spread: false,
@@ -58,13 +58,13 @@ impl InMemory {
         }
     }
 
-    pub(super) fn positions(&self) -> &[PositionRange] {
-        &self.positions
+    pub(super) fn ranges(&self) -> &[PositionRange] {
+        &self.ranges
     }
 
     fn range(&self, position: u32) -> PositionRange {
-        let behind = self.positions.partition_point(|range| range.position <= position);
-        self.positions[behind.max(1) - 1]
+        let behind = self.ranges.partition_point(|range| range.position <= position);
+        self.ranges[behind.max(1) - 1]
     }
 
     pub(super) fn address(&self, position: u32) -> u64 {
@@ -120,7 +120,7 @@ impl InMemory {
     }
 
     fn find(&self, address: u64) -> Option<u32> {
-        self.positions.iter().find_map(|range| {
+        self.ranges.iter().find_map(|range| {
             let offset = address.wrapping_sub(range.address);
             (offset < range.bytes.into()).then(|| range.position + offset as u32)
         })
@@ -134,25 +134,25 @@ impl InMemory {
         if !self.grows {
             return None;
         }
-        if self.positions.len() == MOST_RANGES {
+        if self.ranges.len() == MOST_RANGES {
             self.spread = true;
             return None;
         }
         let half = u64::from(RANGE / 2);
         // As far as no other range reaches, on either side.
         let (mut before, mut behind) = (half, half - u64::from(GAP));
-        for range in &self.positions {
+        for range in &self.ranges {
             let end = range.address.wrapping_add(range.bytes.into());
             before = before.min(address.wrapping_sub(end));
             behind = behind.min(range.address.wrapping_sub(address));
         }
-        let position = self.positions.len() as u32 * RANGE;
+        let position = self.ranges.len() as u32 * RANGE;
         let range = PositionRange {
             position,
             address: address.wrapping_sub(before),
             bytes: (before + behind) as u32,
         };
-        self.positions.push(range);
+        self.ranges.push(range);
         Some(position + before as u32)
     }
 
@@ -173,7 +173,7 @@ impl InMemory {
 
     pub(super) fn into_map(mut self, source: &dyn CodeSource) -> Result<CodeMap, CodeError> {
         if self.spread {
-            return Err(CodeError::Spread { limit: MOST_RANGES });
+            return Err(CodeError::CodeRanges { limit: MOST_RANGES });
         }
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for (&start, &end) in &self.depends {
@@ -193,6 +193,6 @@ impl InMemory {
             bytes.truncate(count);
             pieces.push(CodePiece { position, address, bytes, wanted });
         }
-        Ok(CodeMap::of_memory(pieces, self.positions, self.bound))
+        Ok(CodeMap::of_memory(pieces, self.ranges, self.bound))
     }
 }

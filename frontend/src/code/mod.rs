@@ -216,12 +216,17 @@ impl<'a> Code<'a> {
     }
 
     /// The ranges of positions, as (position, guest address, bytes). What is lifted depends on them.
-    pub(crate) fn positions(&self) -> Vec<(u32, u64, u32)> {
+    pub(crate) fn ranges(&self) -> Vec<(u32, u64, u32)> {
         match &self.0 {
             Kind::File { base, address, .. } => vec![(*base, *address, u32::MAX - base)],
             Kind::Memory { memory, .. } => {
                 memory.borrow_mut().bound = true;
-                memory.borrow().positions().iter().map(|w| (w.position, w.address, w.bytes)).collect()
+                memory
+                    .borrow()
+                    .ranges()
+                    .iter()
+                    .map(|range| (range.position, range.address, range.bytes))
+                    .collect()
             }
         }
     }

@@ -50,7 +50,7 @@ fn ranges_do_not_overlap() {
         assert_eq!(code.address(position), address, "{address:#x}");
         assert_eq!(code.lead(address), Some(position));
     }
-    let mut ranges = code.positions();
+    let mut ranges = code.ranges();
     ranges.sort_by_key(|range| range.1);
     for pair in ranges.windows(2) {
         assert!(
@@ -59,7 +59,7 @@ fn ranges_do_not_overlap() {
         );
     }
     // Running out of a range is not silently something else.
-    let (position, _, bytes) = code.positions()[0];
+    let (position, _, bytes) = code.ranges()[0];
     assert_eq!(code.bytes(position + bytes)[..], []);
     assert!(code.into_map().is_err());
 }

@@ -7,7 +7,7 @@ crate::error_kinds! {
     CodeError {
         /// This build has no front end for the instruction set.
         #[error("this build leaves {isa} out (cargo feature `{isa}`)")]
-        LeftOut {
+        IsaLeftOut {
             /// The instruction set.
             isa: Isa,
         },
@@ -18,26 +18,26 @@ crate::error_kinds! {
             isa: Option<Isa>,
             /// The name.
             name: String,
-            /// The chips that there are.
-            known: String,
+            /// The chips that there are; those of each instruction set, if none was given.
+            known: Vec<String>,
         },
         /// The container has code for a chip with other instructions.
-        #[error("the code is for {found}, {wanted} has other instructions")]
+        #[error("the code is for {found}, {requested} has other instructions")]
         OtherInstructions {
             /// The container's chip.
             found: Chip,
             /// The chip of the options.
-            wanted: Chip,
+            requested: Chip,
         },
         /// No listing is written in that syntax.
-        #[error("{isa} has no syntax {syntax}; syntaxes: {known}")]
+        #[error("{isa} has no syntax {syntax}; syntaxes: {}", known.join(" "))]
         UnknownSyntax {
             /// The instruction set.
             isa: Isa,
             /// The syntax.
             syntax: String,
             /// Those that there are.
-            known: String,
+            known: Vec<String>,
         },
 
         /// Code that does not fit behind its base, or begins within a word.
@@ -86,10 +86,10 @@ crate::error_kinds! {
             /// Guest address of the first instruction.
             entry: u64,
         },
-        /// The code is in more places that are far apart than positions can tell apart.
-        #[error("the code is spread over more than {limit} places that are far apart")]
-        Spread {
-            /// The most places.
+        /// The code is in more ranges that are far apart than positions can tell apart.
+        #[error("the code is in more than {limit} ranges that are far apart")]
+        CodeRanges {
+            /// The most ranges.
             limit: usize,
         },
         /// Device variables take more memory than there is for them.
@@ -104,18 +104,18 @@ crate::error_kinds! {
         },
 
         /// A shader program header that is cut.
-        #[error("a shader program header has {wanted} bytes, there are {found}")]
+        #[error("a shader program header has {required} bytes, there are {found}")]
         HeaderBytes {
             /// Bytes of a header.
-            wanted: usize,
+            required: usize,
             /// Bytes there are.
             found: usize,
         },
         /// A shader program header of no stage.
-        #[error("a shader program header of kind {header}, stage {stage}: there is none")]
+        #[error("a shader program header of kind {kind}, stage {stage}: there is none")]
         HeaderStage {
             /// The kind that it says: 1 vertices, 2 pixels.
-            header: u32,
+            kind: u32,
             /// The number of the stage that it says.
             stage: u32,
         },
@@ -128,7 +128,7 @@ crate::error_kinds! {
         ComputeInterface,
         /// Too many vertex streams.
         #[error("there are {limit} vertex streams at most, not {streams}")]
-        Streams {
+        VertexStreams {
             /// How many.
             streams: u32,
             /// The most.
@@ -163,13 +163,13 @@ crate::error_kinds! {
             limit: u64,
         },
         /// An input that is not where the instruction set has inputs.
-        #[error("inputs of these programs are {places}")]
+        #[error("inputs of this instruction set are {places}")]
         InputPlace {
             /// Where they are.
             places: &'static str,
         },
         /// An output that is not where the instruction set has outputs.
-        #[error("outputs of these programs are {places}")]
+        #[error("outputs of this instruction set are {places}")]
         OutputPlace {
             /// Where they are.
             places: &'static str,
@@ -181,17 +181,17 @@ crate::error_kinds! {
             stage: &'static str,
         },
         /// An input or output where there is none, or that is too long.
-        #[error("no {what} can have {words} words at {address:#x}")]
-        Row {
-            /// `input` or `output`.
-            what: &'static str,
+        #[error("no {} can have {words} words at {address:#x}", if *is_output { "output" } else { "input" })]
+        StageRange {
+            /// Whether it is an output.
+            is_output: bool,
             /// Words of it.
             words: u32,
             /// Where it begins.
             address: u32,
         },
         /// An input in registers that the program does not have.
-        #[error("an input is in v{first} and the {count} from there on, the program has {vgprs}")]
+        #[error("an input is in the {count} registers from v{first} on, the program has {vgprs}")]
         InputRegisters {
             /// The first VGPR.
             first: u32,
@@ -268,10 +268,12 @@ crate::error_kinds! {
             sgprs: u32,
         },
         /// More SGPRs than a wave can have.
-        #[error("{by} wants {sgprs} SGPRs, {generation} has {limit}")]
+        #[error("{} wants {sgprs} SGPRs, {generation} has {limit}", said_by(kernel, *rsrc1))]
         Sgprs {
-            /// Who says so: the descriptor of a kernel, or RSRC1.
-            by: String,
+            /// The kernel whose descriptor says so; `None`: the options do.
+            kernel: Option<String>,
+            /// RSRC1.
+            rsrc1: u32,
             /// SGPRs of a wave.
             sgprs: u32,
             /// The generation of chips.
@@ -280,10 +282,12 @@ crate::error_kinds! {
             limit: u32,
         },
         /// FP16_OVFL, which clamps results of 16-bit floats.
-        #[error("{by} sets FP16_OVFL, which is not supported")]
+        #[error("{} sets FP16_OVFL, which is not supported", said_by(kernel, *rsrc1))]
         Fp16Overflow {
-            /// Who says so: the descriptor of a kernel, or RSRC1.
-            by: String,
+            /// The kernel whose descriptor says so; `None`: the options do.
+            kernel: Option<String>,
+            /// RSRC1.
+            rsrc1: u32,
         },
         /// RSRC2 wants more user SGPRs than there are.
         #[error("rsrc2 {rsrc2:#x} wants {users} user SGPRs, {of} has {limit}")]
@@ -332,10 +336,17 @@ crate::error_kinds! {
     }
 }
 
-fn no_chip(isa: Option<Isa>, name: &str, known: &str) -> String {
+fn no_chip(isa: Option<Isa>, name: &str, known: &[String]) -> String {
     match isa {
-        Some(isa) => format!("{isa} has no chip {name}; chips: {known}"),
-        None => format!("{name:?} is no chip; there are {known}"),
+        Some(isa) => format!("{isa} has no chip {name}; chips: {}", known.join(" ")),
+        None => format!("{name:?} is no chip; there are {}", known.join("; ")),
+    }
+}
+
+fn said_by(kernel: &Option<String>, rsrc1: u32) -> String {
+    match kernel {
+        Some(kernel) => format!("kernel {kernel}: its descriptor"),
+        None => format!("rsrc1 {rsrc1:#x}"),
     }
 }
 

@@ -41,7 +41,7 @@ impl Number for std::time::Duration {
     }
 }
 
-no_numbers!(String &'static str [u32; 3] crate::Isa crate::Chip crate::stage::Per super::CodeError);
+no_numbers!(String Vec<String> &'static str [u32; 3] crate::Isa crate::Chip crate::stage::Per super::CodeError);
 no_numbers!(warpjit_ir::meter::Task warpjit_ir::verify::VerifyError warpjit_ir::interp::InvalidCode);
 
 impl<T: Number> Number for Option<T> {
@@ -65,6 +65,10 @@ macro_rules! error_kinds {
         }
 
         impl $name {
+            /// The names of all kinds.
+            #[doc(hidden)]
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($kind)),*];
+
             /// The name of the kind. It stays when the text changes.
             pub fn kind(&self) -> &'static str {
                 match self {

@@ -61,7 +61,7 @@ impl Target for Chip {
         if let Some(crate::Chip::Fermi(own)) = module.chip
             && own.family() != self.family()
         {
-            return Err(CodeError::OtherInstructions { found: own.into(), wanted: (*self).into() }.into());
+            return Err(CodeError::OtherInstructions { found: own.into(), requested: (*self).into() }.into());
         }
         rules(*self).of_file(module, kernel, options, meter, |program| lift_program(*self, program))
     }

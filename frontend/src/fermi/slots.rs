@@ -1,5 +1,6 @@
-//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (docs/hardware/fermi.md section 9, "One-bit flag
-//! slots" and "Sub-field slots"). Each alternative is value, mask, text. The first one that fits the word counts; if none fits, the word is undefined.
+//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (docs/hardware/fermi.md section 9, "One-bit flag slots"
+//! and "Sub-field slots"). Each alternative is value, mask, text. The first one that fits the word counts; if none fits, the word is
+//! undefined.
 //!
 //! An alternative with the value and mask of an earlier one is a second spelling that only the assembler uses. For example,
 //! `psrc` may leave out `and $p0`, as envydis does.

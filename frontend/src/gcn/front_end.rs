@@ -59,7 +59,7 @@ impl Target for Chip {
         if let Some(crate::Chip::Gcn(own)) = module.chip
             && own.generation() != generation
         {
-            return Err(CodeError::OtherInstructions { found: own.into(), wanted: chip.into() }.into());
+            return Err(CodeError::OtherInstructions { found: own.into(), requested: chip.into() }.into());
         }
         let (code, entry, setup): (Arc<[u8]>, u32, Setup) = match kernel.code_object.as_ref() {
             Some(object) => {

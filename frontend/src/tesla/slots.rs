@@ -1,6 +1,6 @@
-//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (docs/hardware/tesla.md section 9, "One-bit flag
-//! slots" and "Sub-field slots"). Each alternative is value, mask, text. The first one that fits the word (and the chip and program type in brackets)
-//! counts; if none fits, the word is undefined.
+//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (docs/hardware/tesla.md section 9, "One-bit flag slots"
+//! and "Sub-field slots"). Each alternative is value, mask, text. The first one that fits the word (and the chip and program type in
+//! brackets) counts; if none fits, the word is undefined.
 //!
 //! Departures from that list, all based on sections 3 and 5 there:
 //!

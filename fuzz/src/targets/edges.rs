@@ -223,7 +223,7 @@ fn gcn(random: &mut SplitMix) -> Guest {
         // An index that begins near the end of words, so that it wraps at some lane if it is not sign-extended.
         let index = match random.below(3) {
             0 => (random.below(70) as i64).wrapping_mul(step).wrapping_neg() as u32,
-            1 => (1 << 31) - (random.below(70) as u32).wrapping_mul(step as u32),
+            1 => (1u32 << 31).wrapping_sub((random.below(70) as u32).wrapping_mul(step as u32)),
             _ => 0,
         };
         let signed = index == 0 || random.one_in(2);

@@ -1,8 +1,8 @@
 //! The runtime's errors: of settings, of guest memory, of loading a program and of starting a launch. What guest code does wrong
 //! is a [`crate::Fault`] instead.
 //!
-//! An error is data: a kind, and what was wanted and found. The kinds are made by one macro (`error_kinds` of warpjit-frontend), so that bindings can ask for
-//! the name of a kind and for its numbers without a table of their own.
+//! An error is data: a kind, and what was wanted and found. The kinds are made by one macro (`error_kinds` of warpjit-frontend), so that
+//! bindings can ask for the name of a kind and for its numbers without a table of their own.
 
 mod compile;
 mod config;
@@ -234,3 +234,18 @@ impl Reason for rustix::io::Errno {
 impl Reason for String {}
 
 impl Reason for &str {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Bindings tell errors by their group and kind.
+    #[test]
+    fn a_name_stands_for_one_kind_of_program_errors() {
+        let kinds = || [ProgramError::KINDS, ImageError::KINDS, CodeError::KINDS].into_iter().flatten();
+        let names: BTreeSet<_> = kinds().collect();
+        assert!(names.len() > 60);
+        assert_eq!(names.len(), kinds().count());
+    }
+}

@@ -1,7 +1,8 @@
 //! Compiled samplers: code that serves a texture request of many lanes at once ([`warpjit_frontend::sampling`]).
 //!
-//! Few different states of textures and samplers occur, so the code for each is kept for the whole process ([`Sampler::of`]). A thread finds
-//! the code of a device call by the words of the call's descriptors ([`Samplers::serve`]), also in later launches, without decoding them.
+//! Few different states of textures and samplers occur, so the code for each is kept for the whole process ([`Sampler::of`]). A thread
+//! finds the code of a device call by the words of the call's descriptors ([`Samplers::serve`]), also in later launches, without decoding
+//! them.
 //!
 //! The code reads the image in host memory without testing addresses. So each launch first tests once that all of an image may be read. If
 //! not, or if the memory is unmapped meanwhile, the device serves the call. It tests each access and reports the fault.

@@ -249,8 +249,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A choice without measurements; the first one comes after `warm_up_time`, or, if an earlier process has found the best strategy, after
-    /// some blocks with this.
+    /// A choice without measurements; the first one comes after `warm_up_time`, or, if an earlier process has found the best strategy,
+    /// after some blocks with this.
     pub fn new(warm_up_time: Duration, known: Option<Strategy>) -> Choice {
         let (now, left) = known.map_or((WARM_UP, 0), |found| (found as u8, KNOWN_PAUSE));
         let mut state = State::default();

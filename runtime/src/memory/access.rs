@@ -126,25 +126,36 @@ impl Memory {
         now.unwrap_or(Denied { address: self.seen(address), store, mapped: false })
     }
 
-    /// The host address for an access of compiled code, of 1, 2, 4 or 8 bytes. `bounce` is an eight-byte buffer for
-    /// this access. If the access crosses two reserved ranges, or a device answers it, a store is executed here, a load's
-    /// value is copied to `bounce`, and the result is `bounce`.
-    pub(crate) fn translate(
+    /// The host address for an access of compiled code, of 1, 2, 4 or 8 bytes; `None` if it crosses two reserved ranges, or a device
+    /// answers it: then [`Memory::answer`] makes it.
+    pub(crate) fn host_address(
+        &self,
+        address: u64,
+        bytes: u8,
+        stores: bool,
+    ) -> Result<Option<*mut u8>, Denied> {
+        let rights = if stores { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
+        match self.find(address, bytes, rights)? {
+            AccessTarget::Memory(pointer) => Ok(Some(pointer)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes an access that has no host address: stores `value`, or puts what is loaded into `bounce`.
+    pub(crate) fn answer(
         &self,
         address: u64,
         bytes: u8,
         value: Option<u64>,
         bounce: &AtomicU64,
-    ) -> Result<*mut u8, Denied> {
-        let rights = if value.is_some() { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
-        if let AccessTarget::Memory(pointer) = self.find(address, bytes, rights)? {
-            return Ok(pointer);
-        }
+    ) -> Result<(), Denied> {
         match value {
-            Some(value) => self.guest_store(address, bytes, value)?,
-            None => bounce.store(self.guest_load(address, bytes)?.to_le(), Relaxed),
+            Some(value) => self.guest_store(address, bytes, value),
+            None => {
+                bounce.store(self.guest_load(address, bytes)?.to_le(), Relaxed);
+                Ok(())
+            }
         }
-        Ok(bounce.as_ptr().cast())
     }
 
     /// The first byte of a range that the guest may not load (or store), if there is one.
@@ -161,8 +172,8 @@ impl Memory {
             .map(|denied| denied.address)
     }
 
-    /// Where the host finds a range that the guest may load now, all of it contiguous on the host, where its addresses say; `None`: it may not, or
-    /// some of it is elsewhere. Pages may vanish afterwards.
+    /// Where the host finds a range that the guest may load now, all of it contiguous on the host, where its addresses say; `None`: it may
+    /// not, or some of it is elsewhere. Pages may vanish afterwards.
     pub(crate) fn readable(&self, address: u64, bytes: u64) -> Option<*const u8> {
         let address = self.seen(address);
         let mut pages = address / PAGE_BYTES..address.checked_add(bytes)?.div_ceil(PAGE_BYTES);

@@ -257,10 +257,10 @@ impl Memory {
         self.0.coarse.load(Ordering::Relaxed)
     }
 
-    /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
-    /// help: devices, pagers, write watches, private host memory, and small spaces. Such code is slower. A launch that is running when a
-    /// space becomes careful goes on as it is: for it, special pages are not mapped. (Nor is, in a space of [`MemoryOptions::identity`], what
-    /// was registered since, unless there was so much before that the launch asks for each access.)
+    /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need help: devices,
+    /// pagers, write watches, private host memory, and small spaces. Such code is slower. A launch that is running when a space becomes
+    /// careful goes on as it is: for it, special pages are not mapped. (Nor is, in a space of [`MemoryOptions::identity`], what was
+    /// registered since, unless there was so much before that the launch asks for each access.)
     pub fn is_careful(&self) -> bool {
         self.0.careful.load(Ordering::Relaxed)
     }

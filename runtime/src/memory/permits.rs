@@ -24,7 +24,7 @@ use warpjit_backend::{Context, Permits, Windows};
 /// Pages that are looked at before and behind an access. More would take long where a buffer is large and little of it is used.
 const MOST_PAGES: u64 = 1 << 12;
 
-/// Stretches that a thread keeps: beyond that it begins again.
+/// Ranges that a thread keeps: beyond that it begins again.
 const MOST_RANGES: usize = 64;
 
 /// Changes of a space, and who must hear of them.
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_that_touch_become_one() {
+    fn ranges_that_touch_become_one() {
         let mut known = Vec::new();
         assert_eq!(join(&mut known, (10, 20)), (10, 20));
         assert_eq!(join(&mut known, (30, 40)), (30, 40));

@@ -10,6 +10,7 @@ use warpjit_ir::entities::{Block, Inst, Value};
 use warpjit_ir::function::{Function, Imm};
 use warpjit_ir::opcodes::{MemAccess, Opcode, Space};
 use warpjit_ir::passes::permit::{global_access, knows_accesses};
+use warpjit_ir::passes::translate::adds_offset_first;
 use warpjit_ir::types::{Scalar, Type};
 
 /// Where the start is in the const bank, after the descriptions of windows.
@@ -87,9 +88,13 @@ impl At<'_> {
             address = self.make(Opcode::Zext, &[sum], Imm::None, wide);
             mem.offset = 0;
         } else if ignored > 0 && !matches!(self.func.inst(inst).op, Opcode::Atomic) {
-            // Without the offset, so that accesses at offsets from one address stay such: the sum has those bits only where there is no
-            // memory, and a fault there is named without them. (Atomics elsewhere are the runtime's, which takes the guest's address.)
+            // A fault is named without those bits. (Atomics elsewhere are the runtime's, which takes the guest's address.)
             let number = Type { scalar: Scalar::I64, uniform: true };
+            if adds_offset_first(ignored, mem.offset) {
+                let offset = self.make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
+                address = self.make(Opcode::Iadd, &[address, offset], Imm::None, wide);
+                mem.offset = 0;
+            }
             let by = self.make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
             let up = self.make(Opcode::Ishl, &[address, by], Imm::None, wide);
             address = self.make(Opcode::Sshr, &[up, by], Imm::None, wide);

@@ -1,5 +1,5 @@
-//! Writes the outputs of a fragment batch into a picture. Several quads may cover one pixel, so each quad's outputs are kept until all quads
-//! have ended. Then they are written in the order of the quads.
+//! Writes the outputs of a fragment batch into a picture. Several quads may cover one pixel, so each quad's outputs are kept until all
+//! quads have ended. Then they are written in the order of the quads.
 
 use super::run::{Target, WARP};
 use super::{Batch, Quad, StageInterface, Work};

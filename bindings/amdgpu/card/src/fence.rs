@@ -155,8 +155,8 @@ pub(crate) fn endless_or_until(timeout: u64) -> u64 {
     if timeout >> 63 != 0 { u64::MAX } else { timeout }
 }
 
-/// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the card
-/// for lost after that time. This one is slower than those that they know, and gets a minute at least.
+/// The end of a driver's wait for a submission. Drivers that give it about a second (RADV does where it waits for a whole queue) take the
+/// card for lost after that time. This one is slower than those that they know, and gets a minute at least.
 pub(crate) fn end_for_submission(until: u64) -> u64 {
     const ABOUT_A_SECOND: u64 = 900_000_000;
     let now = nanoseconds();

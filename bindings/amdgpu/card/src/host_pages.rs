@@ -1,9 +1,10 @@
 //! Memory of the program that the card uses (USERPTR).
 //!
 //! The card's addresses can only be pages of the card's file, and the program's pages are its own. So such a buffer object has pages of the
-//! file like others, and what the one side has changed is copied to the other: before a submission runs, and before its fence is signalled. So
-//! what the program writes counts for what it submits afterwards, and it sees what the card has written when it has waited for the fence. What
-//! it writes while a submission waits for its event is not seen by that submission, as it would be with a card. Bytes that nobody has changed are not written, as other data of the program stands in the same pages.
+//! file like others, and what the one side has changed is copied to the other: before a submission runs, and before its fence is signalled.
+//! So what the program writes counts for what it submits afterwards, and it sees what the card has written when it has waited for the
+//! fence. What it writes while a submission waits for its event is not seen by that submission, as it would be with a card. Bytes that
+//! nobody has changed are not written, as other data of the program stands in the same pages.
 
 use crate::fence::lock;
 use rustix::fd::BorrowedFd;

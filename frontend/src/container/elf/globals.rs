@@ -1,4 +1,4 @@
-//! Offsets a cubin's variables in global memory and applies its relocations.
+//! Lays out a cubin's variables in global memory and applies its relocations.
 //!
 //! Fermi's variables are placed one after the other from [`GLOBAL_ADDRESS`] on: those of `.nv.global.init`, then those of
 //! `.nv.global`, which start as zeros. Cubins of CUDA 3 keep the addresses in c14[], others in the code. The host decides
@@ -83,7 +83,7 @@ impl Patch<'_> {
     }
 }
 
-/// Offsets variables, applies relocations.
+/// Lays out variables, applies relocations.
 pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
     cubin: &Cubin<'_, '_, Elf>,
     selection: Selection<'_>,

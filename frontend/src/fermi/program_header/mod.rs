@@ -218,8 +218,8 @@ impl ProgramHeader {
     /// When there are less than [`ProgramHeader::BYTES`], and as [`ProgramHeader::from_words`] says.
     pub fn parse(bytes: &[u8]) -> Result<ProgramHeader, CodeError> {
         let Some(bytes) = bytes.first_chunk::<{ ProgramHeader::BYTES }>() else {
-            let wanted = ProgramHeader::BYTES;
-            return Err(CodeError::HeaderBytes { wanted, found: bytes.len() });
+            let required = ProgramHeader::BYTES;
+            return Err(CodeError::HeaderBytes { required, found: bytes.len() });
         };
         let mut words = [0; 20];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -249,7 +249,7 @@ impl ProgramHeader {
             (1, 3) => Stage::TessEval,
             (1, 4) => Stage::Geometry,
             (2, 5) => Stage::Fragment,
-            _ => return Err(CodeError::HeaderStage { header: kind, stage: number }),
+            _ => return Err(CodeError::HeaderStage { kind, stage: number }),
         };
         let maps = if stage == Stage::Fragment {
             Maps::Pixels(PixelMaps {

@@ -22,7 +22,7 @@ pub(in crate::gcn) fn code_object(
     object: &CodeObject,
 ) -> Result<Setup, CodeError> {
     let (rsrc1, rsrc2) = (Rsrc1(object.rsrc1), Rsrc2(object.rsrc2));
-    rsrc1.check(generation, format_args!("kernel {}: its descriptor", kernel.name))?;
+    rsrc1.check(generation, Some(&kernel.name))?;
     let setup = Setup {
         abi: limits(generation),
         preload: Vec::new(),

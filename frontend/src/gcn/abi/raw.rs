@@ -152,7 +152,7 @@ fn check_registers(
             return Err(CodeError::GivenTwice { name, by });
         }
     }
-    rsrc1.check(generation, format_args!("rsrc1 {:#x}", rsrc1.0))?;
+    rsrc1.check(generation, None)?;
     if users > limit {
         return Err(CodeError::UserSgprs { rsrc2: rsrc2.0, users, of, limit });
     }

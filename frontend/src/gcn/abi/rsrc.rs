@@ -3,8 +3,6 @@
 //! Their layouts are from Mesa's `sid.h` and LLVM's AMDGPU guide ("Code Object Format"). What the hardware loads at entry is from
 //! the guide's "Initial Kernel Execution State" (docs/hardware/gcn.md section 6, docs/hardware/drivers-amd.md).
 
-use std::fmt;
-
 use warpjit_ir::{Builtin, WarpRing};
 
 use super::{MOST_SGPRS, Setup};
@@ -36,17 +34,17 @@ impl Rsrc1 {
         self.0 >> 12 & 0xff | (self.0 >> 21 & 1) << 8 | (self.0 >> 23 & 1) << 9
     }
 
-    /// Refuses what cannot be had; `by` is who says it.
-    pub(super) fn check(self, generation: Generation, by: fmt::Arguments<'_>) -> Result<(), CodeError> {
+    /// Refuses what cannot be had; `kernel`: whose descriptor says it.
+    pub(super) fn check(self, generation: Generation, kernel: Option<&str>) -> Result<(), CodeError> {
         /// Results of 16-bit floats are clamped to the largest finite one.
         const FP16_OVFL: u32 = 1 << 26;
         let sgprs = self.sgprs(generation);
         if sgprs > MOST_SGPRS {
-            let (by, generation) = (by.to_string(), generation.to_string());
-            return Err(CodeError::Sgprs { by, sgprs, generation, limit: MOST_SGPRS });
+            let (kernel, generation) = (kernel.map(str::to_owned), generation.to_string());
+            return Err(CodeError::Sgprs { kernel, rsrc1: self.0, sgprs, generation, limit: MOST_SGPRS });
         }
         if generation == Generation::Gfx9 && self.0 & FP16_OVFL != 0 {
-            return Err(CodeError::Fp16Overflow { by: by.to_string() });
+            return Err(CodeError::Fp16Overflow { kernel: kernel.map(str::to_owned), rsrc1: self.0 });
         }
         Ok(())
     }
@@ -144,9 +142,9 @@ mod tests {
         assert_eq!(rsrc1.mode(), 0x1c0, "denormals of f64 and f16, DX10_CLAMP");
         assert_eq!(Rsrc1(0x00af_03c0).mode(), 0x3f0);
         assert_eq!((Rsrc1(0x3c0).sgprs(Gfx7), Rsrc1(0x3c0).sgprs(Gfx9)), (128, 128));
-        assert!(Rsrc1(0x3c0).check(Gfx7, format_args!("rsrc1")).is_err());
-        assert!(Rsrc1(1 << 26).check(Gfx9, format_args!("rsrc1")).is_err());
-        assert!(Rsrc1(1 << 26).check(Gfx7, format_args!("rsrc1")).is_ok());
+        assert!(Rsrc1(0x3c0).check(Gfx7, None).is_err());
+        assert!(Rsrc1(1 << 26).check(Gfx9, None).is_err());
+        assert!(Rsrc1(1 << 26).check(Gfx7, None).is_ok());
 
         let rsrc2 = Rsrc2(0x0004_008c);
         assert_eq!((rsrc2.user_sgprs(), rsrc2.has_scratch()), (6, false));

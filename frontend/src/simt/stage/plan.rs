@@ -347,26 +347,24 @@ const EMPTY: InputArea = InputArea { start: 0, word_stride: 4, vertex_stride: 0 
 fn check(interface: &StageInterface) -> Result<(), CodeError> {
     let &StageInterface { vertices, invocations, streams, .. } = interface;
     if streams > MOST_STREAMS {
-        return Err(CodeError::Streams { streams, limit: MOST_STREAMS });
+        return Err(CodeError::VertexStreams { streams, limit: MOST_STREAMS });
     }
     if vertices > LANES || invocations > LANES {
         return Err(CodeError::Primitive { vertices, invocations, limit: LANES });
     }
     let inputs = interface.inputs.iter().map(|input| match input.place {
-        InputPlace::Address(at) => ("input", at, input.words, SPACE_END),
-        _ => ("input", 0, input.words, SPACE_END),
+        InputPlace::Address(at) => (false, at, input.words, SPACE_END),
+        _ => (false, 0, input.words, SPACE_END),
     });
     let outputs = interface.outputs.iter().map(|output| match output.place {
-        OutputPlace::Address(at) | OutputPlace::Patch(at) => ("output", at, output.words, SPACE_END),
-        OutputPlace::Register(number) => {
-            ("output", number.saturating_mul(4), output.words, 4 * MOST_REGISTERS)
-        }
-        OutputPlace::Export(..) => ("output", 0, output.words, SPACE_END),
+        OutputPlace::Address(at) | OutputPlace::Patch(at) => (true, at, output.words, SPACE_END),
+        OutputPlace::Register(number) => (true, number.saturating_mul(4), output.words, 4 * MOST_REGISTERS),
+        OutputPlace::Export(..) => (true, 0, output.words, SPACE_END),
     });
-    for (what, at, words, end) in inputs.chain(outputs) {
+    for (is_output, at, words, end) in inputs.chain(outputs) {
         let inside = u64::from(at) + 4 * u64::from(words) <= end.into();
         if !at.is_multiple_of(4) || !inside {
-            return Err(CodeError::Row { what, words, address: at });
+            return Err(CodeError::StageRange { is_output, words, address: at });
         }
     }
     Ok(())

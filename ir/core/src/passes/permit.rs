@@ -2,20 +2,22 @@
 //!
 //! There all of the process is at its addresses, and only some of it is the guest's. This pass puts a [`Opcode::PermitLoad`] or
 //! [`Opcode::PermitStore`] in front of each load and store. The access keeps its address, so that code generators see as much of it as
-//! without: lanes side by side stay lanes side by side. (A translation, [`super::translate`], would make it a value of which nothing is known.)
+//! without: lanes side by side stay lanes side by side. (A translation, [`super::translate`], would make it a value of which nothing is
+//! known.)
 //!
-//! The permits of accesses of one kind that follow one another at offsets from one address stand together in front of the first, because code
-//! generators make such accesses one. So all of them are asked before the first access; what a fault leaves behind is as if they were not
-//! (see [`Opcode::PermitStore`]).
+//! The permits of accesses of one kind that follow one another at offsets from one address stand together in front of the first, because
+//! code generators make such accesses one. So all of them are asked before the first access; what a fault leaves behind is as if they were
+//! not (see [`Opcode::PermitStore`]).
 //!
-//! Addresses of 32 bits become 64-bit ones, and bits that the device ignores are replaced, also of atomics of 32-bit addresses. Atomics have
-//! no permit: code generators ask for their lanes one by one.
+//! Addresses of 32 bits become 64-bit ones, and bits that the device ignores are replaced, also of atomics of 32-bit addresses. Atomics
+//! have no permit: code generators ask for their lanes one by one.
 
 use foldhash::{HashMap, HashMapExt};
 
 use crate::entities::{Inst, Value};
 use crate::function::{Function, Imm};
 use crate::opcodes::{MemAccess, Opcode, Space};
+use crate::passes::translate::adds_offset_first;
 use crate::types::{Scalar, Type};
 
 /// Most accesses whose permits stand together.
@@ -31,7 +33,8 @@ pub fn run(func: &mut Function) -> bool {
     run_with(func, 0) && has_some
 }
 
-/// Adds permits to all accesses of a function; `false`, with the function as it was, if it has some of another kind: then no code can be made.
+/// Adds permits to all accesses of a function; `false`, with the function as it was, if it has some of another kind: then no code can be
+/// made.
 /// `ignored`: so many of the highest bits of 64-bit addresses repeat the bit below them, whatever the guest has there.
 pub fn run_with(func: &mut Function, ignored: u32) -> bool {
     if !knows_accesses(func) {
@@ -146,14 +149,20 @@ fn widen(
         }
         address = make(Opcode::Zext, &[address], Imm::None, wide);
     } else if ignored > 0 && op != Opcode::Atomic {
-        // Without the offset, as accesses at offsets from one address stand together: the sum has those bits only where there is no memory.
         // (The runtime takes an atomic's address as the guest has it.)
-        address = *known.entry(address).or_insert_with(|| {
-            let number = Type { scalar: Scalar::I64, uniform: true };
+        let number = Type { scalar: Scalar::I64, uniform: true };
+        let by_offset = adds_offset_first(ignored, mem.offset);
+        if by_offset {
+            let offset = make(Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number);
+            address = make(Opcode::Iadd, &[address, offset], Imm::None, wide);
+            mem.offset = 0;
+        }
+        let mut replaced = || {
             let by = make(Opcode::Const, &[], Imm::Bits(ignored.into()), number);
             let up = make(Opcode::Ishl, &[address, by], Imm::None, wide);
             make(Opcode::Sshr, &[up, by], Imm::None, wide)
-        });
+        };
+        address = if by_offset { replaced() } else { *known.entry(address).or_insert_with(replaced) };
     }
     let data = func.inst_mut(inst);
     data.args[0] = address;

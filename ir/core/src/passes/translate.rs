@@ -57,6 +57,14 @@ pub fn run_with(func: &mut Function, how: Translation) -> bool {
 }
 
 /// The translation of an access, with its result; `None` where the access needs none. Appends what it needs to `before`.
+/// Whether an access's offset has to be added before the bits that the device ignores are replaced. It need not if few are ignored: then a
+/// sum that has other such bits than the address is where no memory can be, and accesses at offsets from one address stay such.
+pub fn adds_offset_first(ignored: u32, offset: i32) -> bool {
+    /// What is left are the addresses of user space, or the bits above 48.
+    const FEW: u32 = 16;
+    ignored > FEW || offset < 0
+}
+
 fn translation_of(
     func: &mut Function,
     inst: Inst,
@@ -79,9 +87,13 @@ fn translation_of(
         func.inst(made).result
     };
     match address.scalar {
-        // Without the offset, so that accesses at offsets from one address stay such: the sum has those bits only where there is no memory.
         Scalar::I64 if how.ignored > 0 => {
             let number = Type { scalar: Scalar::I64, uniform: true };
+            if adds_offset_first(how.ignored, mem.offset) {
+                let offset = make(func, Opcode::Const, &[], Imm::Bits(i64::from(mem.offset) as u64), number)?;
+                args[0] = make(func, Opcode::Iadd, &[args[0], offset], Imm::None, wide)?;
+                mem.offset = 0;
+            }
             let by = make(func, Opcode::Const, &[], Imm::Bits(how.ignored.into()), number)?;
             let up = make(func, Opcode::Ishl, &[args[0], by], Imm::None, wide)?;
             args[0] = make(func, Opcode::Sshr, &[up, by], Imm::None, wide)?;

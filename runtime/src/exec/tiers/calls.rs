@@ -147,10 +147,16 @@ impl Permitter for Permitting<'_> {
 struct Translations<'a>(&'a Memory);
 
 impl Translator for Translations<'_> {
-    fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8> {
+    fn find(&mut self, access: &LaneTranslation) -> Option<Option<*mut u8>> {
+        let stores = access.value.is_some();
+        carried::catch(|| self.0.host_address(access.address, access.bytes, stores).ok()).flatten()
+    }
+
+    fn answer(&mut self, access: &LaneTranslation) -> bool {
         // SAFETY: the bounce is eight bytes of the context, aligned, that nothing else uses meanwhile.
         let bounce = unsafe { AtomicU64::from_ptr(access.bounce.cast()) };
-        carried::catch(|| self.0.translate(access.address, access.bytes, access.value, bounce).ok()).flatten()
+        let answered = carried::catch(|| self.0.answer(access.address, access.bytes, access.value, bounce));
+        answered.is_some_and(|answered| answered.is_ok())
     }
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {

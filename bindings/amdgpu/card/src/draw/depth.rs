@@ -1,7 +1,7 @@
 //! The depth and stencil tests of a draw.
 //!
-//! In: the card's DB registers, which say where depths and stencils are and how they are compared, and a fragment (a pixel's sample with its
-//! depth). Out: whether the fragment is drawn. What the tests write goes to memory at once.
+//! In: the card's DB registers, which say where depths and stencils are and how they are compared, and a fragment (a pixel's sample with
+//! its depth). Out: whether the fragment is drawn. What the tests write goes to memory at once.
 
 use super::Refused;
 use super::registers::{Registers, tile_mode};

@@ -89,7 +89,8 @@ pub(super) fn run(
             Some(fault) => fault,
         };
         // RADV's programs of vertices may begin with a part that fetches, and jumps to an address in memory. Nothing has been written then.
-        // From gfx9 on that part may be of a geometry or control program. Other stages are not run again, as they may have stored something.
+        // From gfx9 on that part may be of a geometry or control program. Other stages are not run again, as they may have stored
+        // something.
         let is_first = matches!(name, "vertex" | "export") || matches!(name, "geometry" | "control") && !old;
         let target = fault.address.filter(|_| is_first && fault.kind == FaultKind::Illegal);
         if let Some(target) = target.filter(|target| led.len() < MOST_TARGETS && !led.contains(target)) {

@@ -118,8 +118,8 @@ impl Tessellation {
         }
     }
 
-    /// Runs the programs ahead of evaluation over the vertices of patches, as many as are done at a time, or fewer; `first` is the number of
-    /// the first patch in the draw. Gives vertices of primitives, which follow each other.
+    /// Runs the programs ahead of evaluation over the vertices of patches, as many as are done at a time, or fewer; `first` is the number
+    /// of the first patch in the draw. Gives vertices of primitives, which follow each other.
     ///
     /// # Errors
     /// What keeps them from running, or a fault.

@@ -1,8 +1,8 @@
 //! Finds the instructions that a program can reach, where its blocks begin, and their successors.
 //!
-//! A jump to a computed address is followed if the address is a constant, or one of a few addresses that calls return to. Any other computed jump may go to every *indirect
-//! target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an address in the code. If there are
-//! no such targets, it may go to every block.
+//! A jump to a computed address is followed if the address is a constant, or one of a few addresses that calls return to. Any other
+//! computed jump may go to every *indirect target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an
+//! address in the code. If there are no such targets, it may go to every block.
 
 use std::collections::{BTreeMap, BTreeSet};
 

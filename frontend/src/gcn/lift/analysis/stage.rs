@@ -83,7 +83,7 @@ pub fn check(interface: &StageInterface, vgprs: u32) -> Result<(), CodeError> {
         return Err(CodeError::ComputeInterface);
     }
     if interface.streams > MOST_STREAMS {
-        return Err(CodeError::Streams { streams: interface.streams, limit: MOST_STREAMS });
+        return Err(CodeError::VertexStreams { streams: interface.streams, limit: MOST_STREAMS });
     }
     if interface.max_vertices > MOST_VERTICES {
         return Err(CodeError::EmittedVertices { vertices: interface.max_vertices, limit: MOST_VERTICES });

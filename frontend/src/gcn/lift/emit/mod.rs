@@ -2,8 +2,8 @@
 //!
 //! # How a topic file uses it
 //!
-//! A topic file has a function `inst(e: &mut Emit<'_>, inst: &Inst) -> bool`, which gives false for what it does not know. It works in three
-//! steps:
+//! A topic file has a function `inst(e: &mut Emit<'_>, inst: &Inst) -> bool`, which gives false for what it does not know. It works in
+//! three steps:
 //!
 //! - It reads operands ([`operand`](self::operand)): `src32`, `src64`, `src16`, `src_f32`, `src_f64`, `src_f16`, `src_words`,
 //!   `mask_src`.

@@ -266,13 +266,13 @@ fn geometry_counts_by_streams() {
 fn interfaces_that_cannot_be() {
     let refused = |inputs, outputs| check_stage(&fragment(inputs, outputs), 24).unwrap_err().to_string();
     let register = refused(vec![input(InputPlace::Register(23), 2, Per::Pixel)], Vec::new());
-    assert_eq!(register, "an input is in v23 and the 2 from there on, the program has 24");
+    assert_eq!(register, "an input is in the 2 registers from v23 on, the program has 24");
     assert_eq!(
         refused(vec![input(InputPlace::Attribute(32), 1, Per::Primitive)], Vec::new()),
         "there is no attribute 32"
     );
     let address = refused(vec![input(InputPlace::Address(0), 1, Per::Pixel)], Vec::new());
-    assert_eq!(address, "inputs of these programs are registers or attributes");
+    assert_eq!(address, "inputs of this instruction set are registers or attributes");
     assert_eq!(
         refused(Vec::new(), vec![export(ExportTarget::Mrt(8), false, 4)]),
         "there is no export Mrt(8) of 4 words"

@@ -200,7 +200,7 @@ fn step(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
     e.b.fcanon(value, Width::Single.nan())
 }
 
-/// A NaN in open of `value` where a source is a signalling NaN.
+/// A NaN in place of `value` where a source is a signalling NaN.
 fn quiet_signalling(e: &mut Emit<'_>, width: Width, a: Value, b: Value, value: Value) -> Value {
     let Some(signals) = signalling(e, a, b) else { return value };
     let scalar = e.b.func.ty(value).scalar;
