@@ -61,6 +61,8 @@ pub struct StateKey {
     pub(super) border_sources: bool,
     /// Samples may take several probes.
     pub(super) probes: bool,
+    /// How coordinates change along x and along y of the screen, where lanes are pixels: what later ones take can be fetched ahead.
+    pub(super) changes: Option<[[Input; 3]; 2]>,
     /// A gather begins half a texel beyond a linear filter's first.
     pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
@@ -164,7 +166,7 @@ impl StateKey {
 
     /// Words of the mailbox that code reads and writes, at least.
     pub fn mailbox_words(&self) -> u32 {
-        words(&self.request)
+        words(&self.request, self.changes.as_ref())
     }
 
     /// The key of a request; `None`: it is nothing that code is made for.
@@ -231,6 +233,10 @@ impl StateKey {
             compare: None,
             border_sources: sampler.border_sources,
             probes: false,
+            changes: match request.level {
+                Level::Changes(changes) if !fetch => Some(changes),
+                _ => None,
+            },
             half_beyond: false,
             parts,
             mixed,
@@ -339,7 +345,7 @@ impl StateKey {
 }
 
 /// Words of the mailbox that a request names.
-fn words(request: &Request) -> u32 {
+fn words(request: &Request, changes: Option<&[[Input; 3]; 2]>) -> u32 {
     let mut most = 0u32;
     let mut all = |input: &Input| {
         let word = match *input {
@@ -358,6 +364,7 @@ fn words(request: &Request) -> u32 {
         Level::Given(input) => all(input),
         Level::Changes(changes) => changes.iter().flatten().for_each(&mut all),
     }
+    changes.into_iter().flatten().flatten().for_each(&mut all);
     if let Action::Gather { offsets: Some(offsets), .. } = &request.action {
         offsets.iter().flatten().for_each(&mut all);
     }
