@@ -12,8 +12,8 @@ use super::axis::{LevelData, POINT};
 use super::emit::Emit;
 use super::texel::Offset;
 
-/// How many pixels later: the time of two vectors of sixteen lanes is about that of a word from memory.
-const PIXELS: f32 = 16.0;
+/// How many pixels later: code computes them for about as long as a word from memory takes. With 16 and with 64 programs wait longer.
+const PIXELS: f32 = 24.0;
 
 impl Emit<'_> {
     /// Coordinates of later pixels, if they can be told, and half a row further, where the texels are that earlier rows have not taken.

@@ -63,6 +63,8 @@ pub struct StateKey {
     pub(super) probes: bool,
     /// How coordinates change along x and along y of the screen, where lanes are pixels: what later ones take can be fetched ahead.
     pub(super) changes: Option<[[Input; 3]; 2]>,
+    /// Nothing but the sampler's bias is added to a level of detail, and that is less than 32 levels.
+    pub(super) small_bias: bool,
     /// A gather begins half a texel beyond a linear filter's first.
     pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
@@ -237,6 +239,7 @@ impl StateKey {
                 Level::Changes(changes) if !fetch => Some(changes),
                 _ => None,
             },
+            small_bias: request.bias == Input::None && sampler.bias.unsigned_abs() < 32 << 8,
             half_beyond: false,
             parts,
             mixed,

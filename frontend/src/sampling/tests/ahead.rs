@@ -183,9 +183,9 @@ fn texels_of_later_pixels_are_asked_for() {
             for (level, hints) in (0..).zip(&hints) {
                 let [width, height, _] = view.level_size(level);
                 for (lane, &hint) in (0..).zip(*hints) {
-                    // 16 pixels later, and half a row.
+                    // 24 pixels later, and half a row.
                     let [x, y] = pixel(lane);
-                    let [u, v] = place(x + 16.0, y + 0.5, turned);
+                    let [u, v] = place(x + 24.0, y + 0.5, turned);
                     let texel = |at: f64, size: u32| -> Vec<u32> {
                         // The second texel of a linear filter; where the place is at an edge of two, either.
                         let at = at * f64::from(size);
