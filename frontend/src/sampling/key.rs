@@ -18,6 +18,17 @@ pub(super) const MOST_EVEN: u32 = 1 << 12;
 /// The most distances by which bits of a coordinate move.
 const MOST_SHIFTS: usize = 12;
 
+/// Bytes of a first level that stays in the caches next to a processor, so that nothing is asked for ahead.
+const MOST_NEAR: u64 = 1 << 19;
+
+/// Bytes of the first level of an image.
+fn bytes_about(view: &View) -> u64 {
+    let [width, height, depth] = view.size.map(u64::from);
+    let (across, down) = view.format.block();
+    let elements = width.div_ceil(across.into()).saturating_mul(height.div_ceil(down.into()));
+    elements.saturating_mul(depth.max(view.layers.into())).saturating_mul(view.format.bytes.into())
+}
+
 /// What a coordinate adds outside of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Outside {
@@ -61,7 +72,8 @@ pub struct StateKey {
     pub(super) border_sources: bool,
     /// Samples may take several probes.
     pub(super) probes: bool,
-    /// How coordinates change along x and along y of the screen, where lanes are pixels: what later ones take can be fetched ahead.
+    /// How coordinates change along x and along y of the screen, where lanes are pixels and the image is large: what later ones take can be
+    /// fetched ahead.
     pub(super) changes: Option<[[Input; 3]; 2]>,
     /// Nothing but the sampler's bias is added to a level of detail, and that is less than 32 levels.
     pub(super) small_bias: bool,
@@ -236,7 +248,7 @@ impl StateKey {
             border_sources: sampler.border_sources,
             probes: false,
             changes: match request.level {
-                Level::Changes(changes) if !fetch => Some(changes),
+                Level::Changes(changes) if !fetch && bytes_about(view) > MOST_NEAR => Some(changes),
                 _ => None,
             },
             small_bias: request.bias == Input::None && sampler.bias.unsigned_abs() < 32 << 8,

@@ -12,8 +12,8 @@ use warpjit_texture::{Format, Kind, Layout, Source, View};
 use super::super::{Action, Generated, Input, Level, Request, generate};
 
 const LANES: u32 = 64;
-const WIDTH: u32 = 128;
-const HEIGHT: u32 = 64;
+const WIDTH: u32 = 512;
+const HEIGHT: u32 = 512;
 
 /// The data of a sampler, and an image of zeros that notes where single bytes are read: hints, made loads of such.
 struct Noted<'a> {
@@ -128,13 +128,13 @@ fn texels_of_later_pixels_are_asked_for() {
     };
     let swizzled = Layout::Gfx9(gfx9::Surface {
         swizzle: 9,
-        pitch: 128,
+        pitch: WIDTH,
         levels: 1,
         gb_addr_config: 0x2a11_4042,
         samples: 1,
         sample: 0,
     });
-    let rows = Layout::Pitch { pitch: 512, layer: 512 * 64 };
+    let rows = Layout::Pitch { pitch: 2048, layer: 2048 * 512 };
     let layouts = [(rows, 1), (block(3), 1), (block(3), 4), (block(2), 4), (swizzled, 1)];
     for (layout, levels) in layouts {
         for (wrap, turned, fused) in [
@@ -214,7 +214,7 @@ fn texels_of_later_pixels_are_asked_for() {
 
 #[test]
 fn nothing_is_asked_for_where_changes_are_unknown() {
-    let view = view(Layout::Pitch { pitch: 512, layer: 512 * 64 }, 1);
+    let view = view(Layout::Pitch { pitch: 2048, layer: 2048 * 512 }, 1);
     for level in [Level::Lowest, Level::Given(Input::Word(2))] {
         let generated = Generated::of(&view, &Sampler::default(), request(level)).unwrap();
         let mut func = generate(generated.key(), true).unwrap();
@@ -224,4 +224,9 @@ fn nothing_is_asked_for_where_changes_are_unknown() {
     let generated = Generated::of(&view, &Sampler::default(), request(CHANGES)).unwrap();
     let mut func = generate(generated.key(), true).unwrap();
     assert_eq!(load_hints(&mut func), 1);
+    // A small image stays in the caches.
+    let small = View { size: [WIDTH, HEIGHT / 4, 1], ..view };
+    let generated = Generated::of(&small, &Sampler::default(), request(CHANGES)).unwrap();
+    let mut func = generate(generated.key(), true).unwrap();
+    assert_eq!(load_hints(&mut func), 0);
 }
