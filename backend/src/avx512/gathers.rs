@@ -2,7 +2,7 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{Block, Function, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{Block, Function, InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
@@ -268,6 +268,22 @@ impl Lower<'_> {
         let args = [A::Def(second, Size::Q), A::Use(own, Size::X), A::I8(1)];
         self.a.put(Code::EVEX_Vpextrq_rm64_xmm_imm8, &args, With::default());
         [self.a.first64(own), second]
+    }
+
+    /// Asks for what is at unsigned 32-bit offsets in global memory, of the first and the last of each four lanes.
+    pub fn prefetch(&mut self, data: &InstData) -> Result<(), Error> {
+        let offsets = self.regs(arg(data, 0)?)?;
+        let base = self.base(Space::Global(0));
+        for &index in offsets.iter() {
+            for quarter in 0..4 {
+                let [first, last] = self.two_of(index, quarter);
+                for place in [self.a.low32(first), self.a.shift(true, SHR, last, 32)] {
+                    let place = A::Mem(Mem::indexed(base, place, 1, 0));
+                    self.a.put(Code::Prefetcht0_m8, &[place], With::default());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn four_words(&mut self, base: R, places: &[R], site: Option<u32>) -> R {

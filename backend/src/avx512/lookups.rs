@@ -95,9 +95,10 @@ impl Lower<'_> {
             return Ok(firsts);
         }
         let base = self.table(table);
+        let inside = self.known().get(arg(data, 0)?).possible() <= table.index_mask().into();
         Ok(x.iter()
             .map(|&i| {
-                let i = self.a.v3(AND[0], i, Src::C32(table.index_mask()));
+                let i = if inside { i } else { self.a.v3(AND[0], i, Src::C32(table.index_mask())) };
                 let i = self.a.v2i(SHL_BY[0], i, 2);
                 let all = self.a.k_const(true);
                 self.gather32(base, i, all, 0, None)

@@ -526,6 +526,7 @@ impl Lower<'_> {
             Opcode::CallDevice => self.call_device(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             op if op.is_translation() && self.translated[inst.index()] => Ok(()),
+            Opcode::Prefetch => self.prefetch(data),
             op if op.is_translation() => self.translate(data),
             op if op.is_permit() => self.permit(inst),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),

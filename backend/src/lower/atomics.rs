@@ -7,6 +7,7 @@ use super::{Kept, Lower, Parts, arg, malformed, wide};
 use crate::alignment::AlignmentTest;
 use crate::atomics::{DEVICE_ACCESS, describe, device_access, is_possible, may_fault};
 use crate::clif::{HostBlock, HostIntCC, I32, I64, V};
+use crate::code::FloatEnv;
 use crate::context::at;
 use crate::error::Error;
 use crate::permits;
@@ -284,6 +285,8 @@ impl Lower<'_, '_> {
     /// A device call: the runtime serves the lanes that take part.
     pub(super) fn call_device(&mut self, data: &InstData) -> Result<(), Error> {
         let Imm::Device(site) = data.imm else { return Err(malformed(data)) };
+        // Device calls find the environment that code begins in.
+        self.turn_to(FloatEnv::FlushAll);
         let bits = self.guard_bits(data.args.first().copied())?;
         let (go, end) = (self.e.block(), self.e.block());
         self.e.brif(bits, (go, &[]), (end, &[]));

@@ -731,6 +731,8 @@ impl Lower<'_, '_> {
             Opcode::CallDevice => self.call_device(data),
             Opcode::QuadLane => self.quad_lane(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
+            // A hint, which the other generators take.
+            Opcode::Prefetch => Ok(()),
             op if op.is_translation() && self.fused.get(inst.index()) == Some(&true) => Ok(()),
             op if op.is_translation() => self.translate(data),
             op if op.is_permit() => self.permit(inst),

@@ -36,7 +36,7 @@ pub(super) enum Coordinate {
 }
 
 /// 1.5 * 2^23: from 2^23 on an f32 has no fraction.
-const POINT: f32 = 12_582_912.0;
+pub(super) const POINT: f32 = 12_582_912.0;
 
 /// Wraps that do not look farther than the coordinate says.
 fn comes_again(wrap: Wrap) -> bool {

@@ -123,7 +123,7 @@ impl Emit<'_> {
             let bits = self.input(request.at[axis]);
             at.push(self.coordinate(axis, bits));
         }
-        Sample { at, layer: self.layer(), reference: self.reference() }
+        Sample { at, layer: self.layer(), reference: self.reference(), later: self.later() }
     }
 
     fn sample(&mut self, channels: &Channels) {
@@ -180,7 +180,7 @@ impl Emit<'_> {
         }
         let there = self.icmp(IntCC::Slt, lanes_number, probes.count);
         let lanes = self.b.iand(active, there);
-        let sample = Sample { at, layer, reference };
+        let sample = Sample { at, layer, reference, later: Vec::new() };
         let values = self.sampled(channels, &sample, selection, Some(lanes));
         let first = self.icmp(IntCC::Eq, lanes_number, zero);
         let mut next = Vec::new();

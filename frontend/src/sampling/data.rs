@@ -30,8 +30,13 @@ pub(super) mod head {
     pub const LEVELS: u32 = 15;
     /// The most probes.
     pub const PROBES: u32 = 16;
+    /// What all clamps together do with a level of detail, with the clamp to the view's levels and without it.
+    pub const USED_LEAST: u32 = 17;
+    pub const USED_MOST: u32 = 18;
+    pub const LEAST: u32 = 19;
+    pub const MOST: u32 = 20;
     /// All; even, so that what has two words is aligned.
-    pub const WORDS: u32 = 18;
+    pub const WORDS: u32 = 22;
 }
 
 /// Words of each level, behind those of all.
@@ -160,6 +165,13 @@ pub(super) fn data(key: &StateKey, view: &View, sampler: &Sampler) -> Option<Dat
     words[head::MAX_LOD as usize] = lod(sampler.max_lod);
     words[head::LOWEST as usize] = view.min_lod.min(1 << 23);
     words[head::BIAS as usize] = lod(sampler.bias);
+    let lowest = view.min_lod.min(1 << 23) as i32;
+    let clamped = |n: i32| n.max(sampler.min_lod).min(sampler.max_lod).max(lowest);
+    let last = (formulas.len() as i32 - 1) * 256;
+    // Clamps one after the other are one: between what they make of the least and of the greatest.
+    let ends = [i32::MIN, i32::MAX].map(clamped);
+    words[head::LEAST as usize..][..2].copy_from_slice(&ends.map(lod));
+    words[head::USED_LEAST as usize..][..2].copy_from_slice(&ends.map(|end| lod(end.clamp(0, last))));
     words[head::LAST_LAYER as usize] = view.layers.max(1) - 1;
     words[head::FIRST_LAYER as usize] = view.first_layer;
     words[head::BORDER as usize..][..4].copy_from_slice(&sampler.border);

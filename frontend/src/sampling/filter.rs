@@ -286,6 +286,7 @@ impl Emit<'_> {
             let layer = self.offset(2, layer, data);
             start = self.both(start, layer);
         }
+        self.fetch_ahead(&sample.later, start, data);
         let count = |axis: usize| if axis < axes && taps[axis].weight.is_some() { 2 } else { 1 };
         // Where elements are single words, all are loaded before anything is made of them: so the host waits for them at once, and a word
         // needs less room than the values that it becomes.
@@ -407,4 +408,6 @@ pub(super) struct Sample {
     /// Layer of the image.
     pub layer: Option<Value>,
     pub reference: Option<Value>,
+    /// Coordinates of pixels that come later, if they can be told.
+    pub later: Vec<Value>,
 }

@@ -18,6 +18,17 @@ pub(super) const MOST_EVEN: u32 = 1 << 12;
 /// The most distances by which bits of a coordinate move.
 const MOST_SHIFTS: usize = 12;
 
+/// Bytes of a first level that stays in the caches next to a processor, so that nothing is asked for ahead.
+const MOST_NEAR: u64 = 1 << 19;
+
+/// Bytes of the first level of an image.
+fn bytes_about(view: &View) -> u64 {
+    let [width, height, depth] = view.size.map(u64::from);
+    let (across, down) = view.format.block();
+    let elements = width.div_ceil(across.into()).saturating_mul(height.div_ceil(down.into()));
+    elements.saturating_mul(depth.max(view.layers.into())).saturating_mul(view.format.bytes.into())
+}
+
 /// What a coordinate adds outside of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Outside {
@@ -61,6 +72,11 @@ pub struct StateKey {
     pub(super) border_sources: bool,
     /// Samples may take several probes.
     pub(super) probes: bool,
+    /// How coordinates change along x and along y of the screen, where lanes are pixels and the image is large: what later ones take can be
+    /// fetched ahead.
+    pub(super) changes: Option<[[Input; 3]; 2]>,
+    /// Nothing but the sampler's bias is added to a level of detail, and that is less than 32 levels.
+    pub(super) small_bias: bool,
     /// A gather begins half a texel beyond a linear filter's first.
     pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
@@ -164,7 +180,7 @@ impl StateKey {
 
     /// Words of the mailbox that code reads and writes, at least.
     pub fn mailbox_words(&self) -> u32 {
-        words(&self.request)
+        words(&self.request, self.changes.as_ref())
     }
 
     /// The key of a request; `None`: it is nothing that code is made for.
@@ -231,6 +247,11 @@ impl StateKey {
             compare: None,
             border_sources: sampler.border_sources,
             probes: false,
+            changes: match request.level {
+                Level::Changes(changes) if !fetch && bytes_about(view) > MOST_NEAR => Some(changes),
+                _ => None,
+            },
+            small_bias: request.bias == Input::None && sampler.bias.unsigned_abs() < 32 << 8,
             half_beyond: false,
             parts,
             mixed,
@@ -339,7 +360,7 @@ impl StateKey {
 }
 
 /// Words of the mailbox that a request names.
-fn words(request: &Request) -> u32 {
+fn words(request: &Request, changes: Option<&[[Input; 3]; 2]>) -> u32 {
     let mut most = 0u32;
     let mut all = |input: &Input| {
         let word = match *input {
@@ -358,6 +379,7 @@ fn words(request: &Request) -> u32 {
         Level::Given(input) => all(input),
         Level::Changes(changes) => changes.iter().flatten().for_each(&mut all),
     }
+    changes.into_iter().flatten().flatten().for_each(&mut all);
     if let Action::Gather { offsets: Some(offsets), .. } = &request.action {
         offsets.iter().flatten().for_each(&mut all);
     }

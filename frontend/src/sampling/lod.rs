@@ -49,8 +49,9 @@ impl Emit<'_> {
         self.b.select(is_nan, nan, whole)
     }
 
-    /// 128 times the binary logarithm of a float that is at least 0.
-    fn log2_128(&mut self, x: Value) -> Value {
+    /// 128 times the binary logarithm of a float that is at least 0. `plus`: that much more, and somewhere below (or above) all levels where
+    /// the float is so small (or infinite).
+    fn log2_128(&mut self, x: Value, plus: Option<Value>) -> Value {
         let bits = self.bits(x);
         let index = self.shr(bits, 15);
         let index = self.and(index, 255);
@@ -61,8 +62,13 @@ impl Emit<'_> {
         let exponent = self.shr(bits, 23);
         let exponent = self.shl(exponent, 7);
         let bias = self.int(-127 * 128);
-        let sum = self.b.iadd(exponent, fraction);
-        let log = self.b.iadd(sum, bias);
+        let whole = self.b.iadd(exponent, bias);
+        if let Some(plus) = plus {
+            // Besides what waits for the table.
+            let whole = self.b.iadd(whole, plus);
+            return self.b.iadd(whole, fraction);
+        }
+        let log = self.b.iadd(whole, fraction);
         let (normal, infinite) = (self.int(0x0080_0000), self.int(0x7f80_0000));
         let (lowest, highest) = (self.int(-LIMIT), self.int(LIMIT));
         let small = self.icmp(IntCC::Slt, bits, normal);
@@ -71,7 +77,7 @@ impl Emit<'_> {
         self.b.select(large, highest, log)
     }
 
-    /// That of changes of coordinates, and the probes, if there may be several.
+    /// The level of detail by changes of coordinates, and the probes, if there may be several. With the sampler's bias where that is small.
     fn of_changes(&mut self, changes: [[Input; 3]; 2]) -> (Value, Option<Probes>) {
         let axes = self.key.kind.axes();
         let changes: [Vec<Value>; 2] = changes.map(|change| {
@@ -101,7 +107,8 @@ impl Emit<'_> {
         let [x, y] = squares;
         let more = self.fcmp(FloatCC::Gt, y, x);
         let most = self.b.select(more, y, x);
-        let log = self.log2_128(most);
+        let bias = self.key.small_bias.then(|| self.head(head::BIAS));
+        let log = self.log2_128(most, bias);
         let nan = self.fcmp(FloatCC::Uno, x, y);
         let lowest = self.int(-LIMIT);
         if !self.key.probes {
@@ -125,8 +132,8 @@ impl Emit<'_> {
         (self.b.select(nan, lowest, log), Some(Probes { count, along }))
     }
 
-    /// The level of detail after clamps, but not to the view's levels; `None`: the lowest. Also probes, if there may be several.
-    fn clamped(&mut self) -> Option<(Value, Option<Probes>)> {
+    /// The level of detail before clamps; `None`: the lowest. Also probes, if there may be several.
+    fn detail(&mut self) -> Option<(Value, Option<Probes>)> {
         let request = &self.key.request;
         let mut probes = None;
         let mut lod = match request.level {
@@ -138,6 +145,9 @@ impl Emit<'_> {
             }
             Level::Changes(changes) => {
                 let (lod, of_lanes) = self.of_changes(changes);
+                if self.key.small_bias {
+                    return Some((lod, of_lanes));
+                }
                 probes = of_lanes;
                 lod
             }
@@ -149,28 +159,39 @@ impl Emit<'_> {
             lod = self.b.iadd(lod, bias);
         }
         let bias = self.head(head::BIAS);
-        let lod = self.b.iadd(lod, bias);
+        Some((self.b.iadd(lod, bias), probes))
+    }
+
+    /// A level of detail after clamps: to the view's levels, and without that, whose sign counts.
+    fn clamped(&mut self, lod: Value) -> [Value; 2] {
+        let request = &self.key.request;
+        if request.clamp == Input::None {
+            // All clamps one after the other are one.
+            return [(head::USED_LEAST, head::USED_MOST), (head::LEAST, head::MOST)].map(|(least, most)| {
+                let (least, most) = (self.head(least), self.head(most));
+                self.clamp(lod, least, most)
+            });
+        }
         let (low, high) = (self.int(-LIMIT), self.int(LIMIT));
         let raw = self.clamp(lod, low, high);
         let (low, high) = (self.head(head::MIN_LOD), self.head(head::MAX_LOD));
-        let mut clamped = self.clamp(raw, low, high);
-        if request.clamp != Input::None {
-            let bits = self.input(request.clamp);
-            let float = self.float(bits);
-            let clamp = self.fixed(float, -LIMIT);
-            clamped = self.b.smax(clamped, clamp);
-        }
+        let clamped = self.clamp(raw, low, high);
+        let bits = self.input(request.clamp);
+        let float = self.float(bits);
+        let clamp = self.fixed(float, -LIMIT);
+        let clamped = self.b.smax(clamped, clamp);
         let lowest = self.head(head::LOWEST);
-        Some((self.b.smax(clamped, lowest), probes))
+        let clamped = self.b.smax(clamped, lowest);
+        let (zero, last) = (self.int(0), self.head(head::LAST));
+        [self.clamp(clamped, zero, last), clamped]
     }
 
     /// Levels and filters; `None`: the first level, magnified.
     pub fn selection(&mut self) -> Option<(Selection, Option<Probes>)> {
-        let (clamped, probes) = self.clamped()?;
+        let (lod, probes) = self.detail()?;
+        let [used, clamped] = self.clamped(lod);
         let zero = self.int(0);
         let minified = self.icmp(IntCC::Sgt, clamped, zero);
-        let last = self.head(head::LAST);
-        let used = self.clamp(clamped, zero, last);
         let (level, weight) = match self.key.mip {
             Mip::None => (zero, None),
             Mip::Nearest => {

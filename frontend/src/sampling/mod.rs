@@ -13,6 +13,7 @@
 //! What code is not made for ([`StateKey::of`] gives `None`): pairs of texels, cubes by direction and seamless ones, minima and maxima,
 //! coordinates in texels that wrap, images of 2 GiB and more, views of more than 16 levels.
 
+mod ahead;
 mod axis;
 mod block;
 mod code;

@@ -101,14 +101,20 @@ impl Emit<'_> {
         }
     }
 
-    /// The words of the element at an offset, as many as components need; of block compression the components of the texel.
-    pub fn element(&mut self, offset: Offset, wanted: [bool; 4]) -> [Option<Value>; 4] {
+    /// Where in the image that is.
+    pub fn image_offset(&mut self, offset: Offset) -> Value {
         let at = self.some_sum(offset.outside, offset.inside);
         let zero = self.int(0);
         let limit = self.head(head::LIMIT);
         // Nothing is read beyond the image, whatever the numbers.
         let at = self.b.umin(at.unwrap_or(zero), limit);
-        let at = self.splat(at);
+        self.splat(at)
+    }
+
+    /// The words of the element at an offset, as many as components need; of block compression the components of the texel.
+    pub fn element(&mut self, offset: Offset, wanted: [bool; 4]) -> [Option<Value>; 4] {
+        let at = self.image_offset(offset);
+        let zero = self.int(0);
         let bytes = self.key.format.bytes;
         let place = offset.place.map(|part| part.unwrap_or(zero));
         match self.key.format.packing {

@@ -363,8 +363,8 @@ impl Prepare<'_> {
             draft.lane_counts.push(LanesCounted { lanes: args[0], pcs });
             return Ok(());
         }
-        if data.op.is_permit() {
-            // Accesses ask by themselves.
+        if data.op.is_permit() || data.op == Opcode::Prefetch {
+            // Accesses ask by themselves, and hints are nothing to do.
             return Ok(());
         }
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);

@@ -161,19 +161,25 @@ impl<'a> BoundSampler<'a> {
         assert!(mailbox.len() >= words, "a mailbox of {words} words");
         let frame = mailbox.as_mut_ptr().cast();
         // SAFETY: image, data and mailbox are as long as the code needs them.
-        let done =
-            unsafe { run(&mut self.context, &self.sampler, self.image.as_ptr(), &self.data, frame, lanes) };
+        let done = unsafe {
+            run(vm::enter, &mut self.context, &self.sampler, self.image.as_ptr(), &self.data, frame, lanes)
+        };
         assert!(done, "the image is the caller's");
     }
 }
+
+/// What enters code: [`vm::enter`] or [`vm::enter_within`].
+type Enter = unsafe fn(*const u8, *mut u8, *mut u8, FloatMode) -> Result<u64, Box<vm::RawFault>>;
 
 /// Runs code for lanes. `false`: some of the image has vanished; then some lanes may have been served.
 ///
 /// # Safety
 ///
 /// `image` has as many readable bytes as the data says that `data` was made with, of the sampler's key, or is guest memory, which may
-/// vanish; `frame` has the words of a mailbox that the key needs, for all lanes of a warp, and nobody else uses them.
+/// vanish; `frame` has the words of a mailbox that the key needs, for all lanes of a warp, and nobody else uses them. The float environment
+/// is as `enter` needs it.
 unsafe fn run(
+    enter: Enter,
     context: &mut Context,
     sampler: &Sampler,
     image: *const u8,
@@ -191,7 +197,7 @@ unsafe fn run(
     let context = (&raw mut *context).cast();
     // SAFETY: the code was made by the backend for a function that reads the data, the tables and what lies within the bytes of the image,
     // by offsets that are limited before each load, and that reads and writes slots, which are the mailbox. It calls nothing.
-    unsafe { vm::enter(sampler.code.start(), context, frame, FloatMode::Ieee) }.is_ok()
+    unsafe { enter(sampler.code.start(), context, frame, FloatMode::Ieee) }.is_ok()
 }
 
 /// Code of a state for a host; `None`: impossible.
@@ -387,7 +393,8 @@ impl Samplers {
             let Ready { sampler, data, image: Some(image), .. } = ready else { return false };
             let Some(mailbox) = mailbox_of(sampler, local, lanes, at.mailbox) else { return false };
             // SAFETY: the image is guest memory that could be read (`readable`), and the data is that of the key.
-            let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
+            let done =
+                unsafe { run(vm::enter, context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
             if !done {
                 ready.image = None;
             } else if at.fixed {
@@ -399,8 +406,8 @@ impl Samplers {
         })
     }
 
-    /// Serves the lanes of a call as one that this thread has served in this launch; `false`: it knows of none. It computes nothing itself,
-    /// and runs in any float environment.
+    /// Serves the lanes of a call as one that this thread has served in this launch; `false`: it knows of none. Compiled code
+    /// has called for it, and its float environment is that with which it was entered.
     pub fn serve_again(&self, site: &DeviceSite, local: &mut [u8], lanes: usize, active: u64) -> bool {
         OF_THREAD.with_borrow_mut(|of_thread| {
             let OfThread { context, fixed, .. } = of_thread;
@@ -410,8 +417,10 @@ impl Samplers {
             };
             let Some(Fixed { sampler, data, image, .. }) = place.as_ref().filter(is_it) else { return false };
             let Some(mailbox) = mailbox_of(sampler, local, lanes, site.mailbox) else { return false };
-            // SAFETY: as in `serve`, which has found the request.
-            let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), active) };
+            // SAFETY: as in `serve`, which has found the request; compiled code calls this, in its float environment.
+            let done = unsafe {
+                run(vm::enter_within, context, sampler, *image, data, mailbox.as_mut_ptr(), active)
+            };
             if !done {
                 *place = None;
             }

@@ -20,7 +20,7 @@ pub(crate) use sys::guarded;
 use sys::init;
 pub(crate) use sys::mend_stores_with;
 pub use sys::sampler;
-pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal};
+pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, enter_within, handle_signal};
 pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -207,6 +207,64 @@ fn a_caller_that_flushes_still_does() {
     assert_eq!(after & 0xffc0, flushes);
 }
 
+/// What compiled code calls enters other code in the environment that it wants, and finds its own again, also after a fault.
+#[test]
+fn code_within_code_has_its_own_float_environment() {
+    struct Within {
+        control: Code,
+        load: Code,
+        mode: FloatMode,
+        hole: *mut u8,
+        seen: [u64; 3],
+        faults: bool,
+    }
+    /// Settings, without what has happened.
+    fn settings(of: u64) -> u64 {
+        of & 0x0100_ffc0
+    }
+    extern "C" fn called(within: *mut Within) {
+        // SAFETY: the caller's, which nobody else uses meanwhile; the functions are those that `run` runs, in this code's environment.
+        let within = unsafe { &mut *within };
+        let null = std::ptr::null_mut();
+        // SAFETY: as above.
+        let inside = unsafe { enter_within(within.control.start(), null, null, within.mode) };
+        within.seen[0] = settings(inside.unwrap_or(0));
+        within.seen[1] = settings(sys::control());
+        // SAFETY: as above.
+        let loaded = unsafe { enter_within(within.load.start(), null, within.hole, within.mode) };
+        within.faults = loaded.is_err();
+        within.seen[2] = settings(sys::control());
+    }
+    let memory = CodeMemory::new();
+    init().unwrap();
+    let (_memory, hole) = hole();
+    let call = memory.add(machine::CALL).unwrap();
+    let control = memory.add(machine::CONTROL).unwrap();
+    let of = |mode| {
+        // SAFETY: as in `float_environment_is_set_and_restored`.
+        settings(unsafe { enter(control.start(), std::ptr::null_mut(), std::ptr::null_mut(), mode) }.unwrap())
+    };
+    let before = of(FloatMode::Ieee);
+    for outer in [FloatMode::Ieee, FloatMode::Flush] {
+        for mode in [FloatMode::Ieee, FloatMode::Flush] {
+            let mut within = Within {
+                control: memory.add(machine::CONTROL).unwrap(),
+                load: memory.add(machine::LOAD).unwrap(),
+                mode,
+                hole,
+                seen: [0; 3],
+                faults: false,
+            };
+            // SAFETY: the function calls `called` with what it is for, which outlives the call.
+            unsafe { enter(call.start(), called as *const () as *mut u8, (&raw mut within).cast(), outer) }
+                .unwrap();
+            assert_eq!(within.seen, [of(mode), of(outer), of(outer)]);
+            assert!(within.faults);
+            assert_eq!(of(FloatMode::Ieee), before);
+        }
+    }
+}
+
 #[test]
 fn many_threads_fault_at_once() {
     let memory = CodeMemory::new();

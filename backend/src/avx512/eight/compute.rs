@@ -82,6 +82,7 @@ impl Lower<'_> {
             }
             Opcode::SlotSet => return self.set_slot(data),
             Opcode::Load => return self.load(data),
+            Opcode::Prefetch => return self.prefetch(data),
             Opcode::Bitcast | Opcode::Splat | Opcode::Bmask => {
                 let (r, a) = (result(data)?, arg(data, 0)?);
                 if wide(self.f.ty(r).scalar) != wide(self.f.ty(a).scalar) {

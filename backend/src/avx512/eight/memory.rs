@@ -83,6 +83,17 @@ impl Lower<'_> {
         }
     }
 
+    /// Asks for what is at unsigned 32-bit offsets in the image, of the first and the last of each four lanes.
+    pub(super) fn prefetch(&mut self, data: &InstData) -> Result<(), Error> {
+        let offsets = self.vector(arg(data, 0)?)?;
+        let offsets = self.elements(offsets);
+        for lane in [0, 3, 4, 7] {
+            let place = A::Mem(Mem::indexed(self.image, offsets[lane], 1, 0));
+            self.a.put(Code::Prefetcht0_m8, &[place], With::default());
+        }
+        Ok(())
+    }
+
     /// The elements of a vector of eight indices, zero-extended. They come by way of general registers: to store the vector and to load its
     /// elements takes hosts twice as long.
     fn elements(&mut self, of: R) -> [R; LANES as usize] {

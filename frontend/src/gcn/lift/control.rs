@@ -190,7 +190,7 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     let tag = e.b.i64(NO_POSITION);
     let tagged = e.b.ior(address, tag);
     let mut target = e.b.select(low_address, tagged, address);
-    for (position, start, bytes) in e.own.code.positions() {
+    for (position, start, bytes) in e.own.code.ranges() {
         let (start, bytes) = (e.b.i64(start), e.b.i64(bytes.into()));
         let offset = e.b.isub(address, start);
         let inside = e.b.icmp(IntCC::Ult, offset, bytes);

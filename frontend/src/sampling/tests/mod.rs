@@ -1,5 +1,6 @@
 //! Generated code in the interpreter against the general engine.
 
+mod ahead;
 mod cases;
 
 use warpjit_ir::interp::{Code, Denied, Frame, Scratch, WarpMemory, run_mask_function};

@@ -292,6 +292,10 @@ opcodes! {
     /// have, and so have all of the stores whose permits stand directly in front of this one.
     PermitStore, "permit_store", Memory, Sig::Special;
 
+    /// A hint that memory around 32-bit offsets in global memory is going to be read: of each four lanes those of the first and of the last.
+    /// Nothing happens where there is no memory, and nothing depends on it.
+    Prefetch, "prefetch", Memory, Sig::Special;
+
     /// Reads a slot.
     SlotGet, "slot.get", Control, Sig::Special;
     /// Writes a slot for the active lanes: operand value (mask form: value, mask; without the mask all that entered).
@@ -363,6 +367,7 @@ impl Opcode {
                 | Clock
                 | CountLanes
                 | CallDevice
+                | Prefetch
         ) || self.is_translation()
             || self.is_permit()
     }

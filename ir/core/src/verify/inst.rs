@@ -27,6 +27,7 @@ impl Verifier<'_> {
                 | Opcode::CountLanes
                 | Opcode::PermitLoad
                 | Opcode::PermitStore
+                | Opcode::Prefetch
         );
         ensure!(result.is_some() == has_result, if has_result { "has a result" } else { "has no result" })?;
         check_imm(op, &data.imm)?;
@@ -83,6 +84,7 @@ impl Verifier<'_> {
                 ensure!(result == Some(Type::uniform(Scalar::I1)), "gives ui1")
             }
             (Opcode::CountLanes, _) => ensure!(scalars == [Scalar::I1], "takes one truth value"),
+            (Opcode::Prefetch, _) => ensure!(scalars == [Scalar::I32], "takes an i32"),
             (Opcode::Shuffle | Opcode::ChunkValue, _) => {
                 ensure!(
                     data.op == Opcode::Shuffle || result.is_some_and(|t| t.uniform),

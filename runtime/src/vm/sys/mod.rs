@@ -24,12 +24,18 @@ mod arch;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("compiled code exists for x86-64 and AArch64");
 
+#[cfg(test)]
+pub use arch::control;
 pub(super) use pages::{Pages, page_bytes};
 pub use signals::ensure;
 #[cfg(test)]
 pub use signals::install as init;
 pub use stack::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 pub use stores::mend_with as mend_stores_with;
+#[cfg(not(target_arch = "x86_64"))]
+pub use unix::enter as enter_within;
+#[cfg(target_arch = "x86_64")]
+pub use unix::enter_within;
 pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 
 /// The floating-point environment of compiled code.

@@ -28,6 +28,14 @@ unsafe extern "C" {
         first: *mut Call,
         end: *const Call,
     );
+    #[cfg(target_arch = "x86_64")]
+    /// As [`warpjit_runtime_enter`], in the float environment as it is, which `entry.saved_control` says.
+    pub(super) fn warpjit_runtime_enter_within(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        frame: *mut u8,
+    ) -> u64;
     /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
     pub(super) fn warpjit_runtime_recover();
 }
@@ -188,6 +196,48 @@ pub unsafe fn enter(
     CURRENT.set(entry);
     // SAFETY: `code`, `context`, `frame` as the caller promises; `entry` lives on this stack frame.
     let result = unsafe { warpjit_runtime_enter(entry, code, context, frame) };
+    // SAFETY: made current above; the trampoline has come back.
+    match unsafe { Entry::leave(entry) } {
+        None => Ok(result),
+        Some(fault) => Err(fault),
+    }
+}
+
+/// As [`enter`], called by compiled code that was entered so, in the float environment in which it was entered. To find that out takes
+/// a processor as long as a short call: it waits for all floats that are being computed.
+///
+/// # Safety
+///
+/// As for [`enter`], and the float environment is that of the innermost activation of the thread, if there is one. Code leaves it as it is.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn enter_within(
+    code: *const u8,
+    context: *mut u8,
+    frame: *mut u8,
+    mode: FloatMode,
+) -> Result<u64, Box<RawFault>> {
+    // SAFETY: null or an activation on this thread's stack, which lives longer than this call.
+    let Some(around) = (unsafe { CURRENT.get().as_ref() }) else {
+        // SAFETY: as the caller promises.
+        return unsafe { enter(code, context, frame, mode) };
+    };
+    debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
+    let own = around.wanted_control;
+    debug_assert!((arch::control() ^ own) & arch::SETTINGS == 0, "another float environment");
+    let mut entry = Entry { saved_control: own, ..Entry::new(code, mode, 0) };
+    let turns = entry.wanted_control != own;
+    if turns {
+        // SAFETY: nothing here computes with floats.
+        unsafe { arch::set_control(entry.wanted_control) };
+    }
+    let entry: *mut Entry = &raw mut entry;
+    CURRENT.set(entry);
+    // SAFETY: as in `enter`; the environment is what the code wants, and after an exception the one that was saved.
+    let result = unsafe { warpjit_runtime_enter_within(entry, code, context, frame) };
+    if turns {
+        // SAFETY: the environment that there was.
+        unsafe { arch::set_control(own) };
+    }
     // SAFETY: made current above; the trampoline has come back.
     match unsafe { Entry::leave(entry) } {
         None => Ok(result),

@@ -16,6 +16,9 @@ pub const fn float_control(mode: FloatMode) -> u64 {
     }
 }
 
+/// Bits of MXCSR that say what is computed, not what has happened.
+pub const SETTINGS: u64 = 0xffc0;
+
 /// The float environment of this thread as it is.
 pub fn control() -> u64 {
     let mut value = 0u32;
@@ -91,6 +94,40 @@ core::arch::global_asm!(
     "jmp 2b",
     ".cfi_endproc",
     ".size warpjit_runtime_enter, . - warpjit_runtime_enter",
+    ".p2align 4",
+    ".globl warpjit_runtime_enter_within",
+    ".hidden warpjit_runtime_enter_within",
+    ".type warpjit_runtime_enter_within, @function",
+    "warpjit_runtime_enter_within:",
+    ".cfi_startproc",
+    // The frame is that of warpjit_runtime_enter, through whose end this comes back after an exception.
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "push rbx",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "push rdi",
+    "mov [rdi + {sp}], rsp",
+    "mov rax, rsi",
+    "mov rdi, rdx",
+    "mov rsi, rcx",
+    "call rax",
+    "pop rdi",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbx",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size warpjit_runtime_enter_within, . - warpjit_runtime_enter_within",
     ".p2align 4",
     ".globl warpjit_runtime_enter_all",
     ".hidden warpjit_runtime_enter_all",
