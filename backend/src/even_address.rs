@@ -1,7 +1,7 @@
 //! Affine 64-bit addresses: sums of uniform values and of extended 32-bit values with a known stride.
 //!
 //! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a value keeps it affine only if it
-//! does not wrap within the chunk: a word of 32 bits, or an address without the bits that a device ignores ([`repeated`]). Generated code
+//! does not wrap within the chunk: a word of 32 bits, or an address without the bits that a device ignores ([`without_ignored`]). Generated code
 //! tests that where the address is used.
 
 use warpjit_ir::{Function, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
@@ -16,7 +16,7 @@ const DEPTH: u32 = 8;
 pub(crate) struct Span<R> {
     /// The first lane's address, 64 bits.
     pub first: R,
-    /// Nonzero if a 32-bit value in it wraps within the chunk. Then the address is not affine.
+    /// Nonzero if a 32-bit value in it wraps within the chunk, or ignored bits do. Then the address is not affine.
     pub wraps: Option<R>,
 }
 
@@ -47,14 +47,14 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
             let count = f.as_const(data.args[1])?;
             of(0)?.checked_mul(1i64.checked_shl(count as u32).filter(|_| count < 63)?)
         }
-        Opcode::Sshr => step_within(f, forms, repeated(f, data)?.0, depth - 1),
+        Opcode::Sshr => step_within(f, forms, without_ignored(f, data)?.0, depth - 1),
         _ => None,
     }
 }
 
 /// The value of which the highest bits are replaced by the one below them, as devices do that ignore these bits of an address, and how many
 /// these are: `x` and `n` of `(x << n) >> n`.
-pub(crate) fn repeated(f: &Function, data: &InstData) -> Option<(Value, u8)> {
+pub(crate) fn without_ignored(f: &Function, data: &InstData) -> Option<(Value, u8)> {
     let count = |data: &InstData| f.as_const(data.args[1]);
     let up = f.def_inst(data.args[0]).filter(|up| data.op == Opcode::Sshr && up.op == Opcode::Ishl)?;
     let n = count(data).filter(|&n| (1..=MOST_IGNORED).contains(&n) && count(up) == Some(n))?;
@@ -98,19 +98,19 @@ pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
 
 /// The farthest that lanes on a line may be from each other to be accessed at constant distances from the first: a page has room for the
 /// lanes of the largest chunk.
-const MOST_LINE_STEP: u64 = 64;
+const MOST_AFFINE_STEP: u64 = 64;
 
 /// The stride of an access that code of vectors of 128 bits makes from the first lane's address, if it has one: that of the first lane must
 /// tell the alignment of all.
-pub(crate) fn line_step(f: &Function, forms: &Forms, address: Value, mem: MemAccess) -> Option<i64> {
+pub(crate) fn affine_step(f: &Function, forms: &Forms, address: Value, mem: MemAccess) -> Option<i64> {
     let step = step_of(f, forms, address)?;
-    (step != 0 && step.unsigned_abs() <= MOST_LINE_STEP && step % i64::from(mem.align.max(1)) == 0)
+    (step != 0 && step.unsigned_abs() <= MOST_AFFINE_STEP && step % i64::from(mem.align.max(1)) == 0)
         .then_some(step)
 }
 
-/// Whether the access is made from the first lane's address: if it has a supported stride ([`line_step`]; with `wide`, of the generator for
+/// Whether the access is made from the first lane's address: if it has a supported stride ([`affine_step`]; with `wide`, of the generator for
 /// AVX-512). `fused`: the operation is a translation of an access behind it.
-fn is_on_line(data: &InstData, forms: &Forms, f: &Function, wide: bool, fused: bool) -> bool {
+fn is_affine_access(data: &InstData, forms: &Forms, f: &Function, wide: bool, fused: bool) -> bool {
     let Imm::Mem(mem) = data.imm else { return false };
     if !(matches!(data.op, Opcode::Load | Opcode::Store) || data.op.is_permit() || fused)
         || !matches!(mem.space, Space::Global(_))
@@ -118,7 +118,7 @@ fn is_on_line(data: &InstData, forms: &Forms, f: &Function, wide: bool, fused: b
         return false;
     }
     if !wide {
-        return line_step(f, forms, data.args[0], mem).is_some();
+        return affine_step(f, forms, data.args[0], mem).is_some();
     }
     step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step))
 }
@@ -243,7 +243,7 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bo
             let data = f.inst(inst);
             let together = if words { bytes_together(f, &block.insts, at) } else { 0 };
             let is_fused = data.op.is_translation() && fused.get(inst.index()) == Some(&true);
-            let address = is_on_line(data, forms, f, words, is_fused)
+            let address = is_affine_access(data, forms, f, words, is_fused)
                 || words && access_word(data, together, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
@@ -283,7 +283,7 @@ pub(crate) trait EvenAddress<'a> {
     /// Extends a 32-bit value to 64 bits: zext or sext.
     fn extend(&mut self, op: Opcode, word: Self::Reg) -> Self::Reg;
     /// The last lane's 32-bit value minus the first lane's, given the stride.
-    fn reach(&self, word: Value, stride: i64) -> i64;
+    fn reach32(&self, word: Value, stride: i64) -> i64;
     /// Nonzero if the 32-bit value wraps within the chunk, that is, if extending the last lane's value does not give
     /// `first + more`. `first` is the first lane's value, already extended by `op` (zext or sext).
     fn wraps(&mut self, op: Opcode, first: Self::Reg, more: i64) -> Self::Reg;
@@ -292,9 +292,9 @@ pub(crate) trait EvenAddress<'a> {
     fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     fn shift_left(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
     /// Replaces so many of the highest bits by the one below them.
-    fn repeat(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
+    fn drop_ignored(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
     /// The last lane's 64-bit value minus the first lane's, given the stride.
-    fn reach_of(&self, v: Value, stride: i64) -> i64;
+    fn reach64(&self, v: Value, stride: i64) -> i64;
     /// A 64-bit value plus `more`.
     fn further(&mut self, a: Self::Reg, more: i64) -> Self::Reg;
     /// Nonzero if two 64-bit values differ.
@@ -306,7 +306,7 @@ pub(crate) trait EvenAddress<'a> {
     fn extend_vectors(&mut self, op: Opcode, words: &Self::Parts) -> Self::Parts;
     fn sum_vectors(&mut self, op: Opcode, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
     fn shift_vectors_left(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
-    fn repeat_vectors(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
+    fn drop_ignored_vectors(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
 
     /// Emits an affine address.
     fn span(&mut self, address: Value) -> Result<Span<Self::Reg>, Error> {
@@ -332,7 +332,7 @@ pub(crate) trait EvenAddress<'a> {
                     _ => 0,
                 };
                 let first = self.extend(data.op, word);
-                let more = self.reach(data.args[0], stride);
+                let more = self.reach32(data.args[0], stride);
                 if more != 0 {
                     let odd = self.wraps(data.op, first, more);
                     self.add_wrap(wraps, odd);
@@ -344,16 +344,16 @@ pub(crate) trait EvenAddress<'a> {
                 Ok(self.sum(sum_of(data.op), a, b))
             }
             Opcode::Sshr => {
-                let Some((whole, count)) = repeated(f, data) else {
+                let Some((whole, count)) = without_ignored(f, data) else {
                     return Err(Error::Malformed("a shift in an even address".into()));
                 };
                 let stride = step_of(f, self.forms(), whole).unwrap_or(0);
                 let all = self.first_of(whole, wraps)?;
-                let first = self.repeat(all, count);
-                let more = self.reach_of(whole, stride);
+                let first = self.drop_ignored(all, count);
+                let more = self.reach64(whole, stride);
                 if more != 0 {
                     let (last, want) = (self.further(all, more), self.further(first, more));
-                    let last = self.repeat(last, count);
+                    let last = self.drop_ignored(last, count);
                     let odd = self.differ(last, want);
                     self.add_wrap(wraps, odd);
                 }
@@ -390,10 +390,10 @@ pub(crate) trait EvenAddress<'a> {
                 let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
                 Ok(self.sum_vectors(sum_of(data.op), &a, &b))
             }
-            Opcode::Sshr => match repeated(f, data) {
+            Opcode::Sshr => match without_ignored(f, data) {
                 Some((whole, count)) => {
                     let whole = self.address_parts_of(whole)?;
-                    Ok(self.repeat_vectors(&whole, count))
+                    Ok(self.drop_ignored_vectors(&whole, count))
                 }
                 None => self.vectors_of_value(v),
             },

@@ -628,6 +628,55 @@ fn the_highest_bits_of_an_address_are_ignored() {
     }
 }
 
+/// The bits that a device ignores are those of the sum of address and offset, which may have others than the address.
+#[test]
+fn ignored_bits_are_those_of_the_sum() {
+    let text = |offset: i32| {
+        format!(
+            "v_mov_b32 v2, s0
+            v_mov_b32 v3, s1
+            global_load_dword v4, v[2:3], off offset:{offset}
+            s_waitcnt vmcnt(0)
+            v_mov_b32 v2, s2
+            v_mov_b32 v3, s3
+            global_store_dword v[2:3], v4, off
+            s_endpgm"
+        )
+    };
+    let options = ProgramOptions::new(Isa::Gcn)
+        .chip(Some(Generation::Gfx9.into()))
+        .rsrc1(Some(3 | 2 << 6 | 0xc0 << 12))
+        .rsrc2(Some(8 << 1));
+    for ignored in [8, 17, 24, 32] {
+        // The bit below those ignored is that of the sum's sign.
+        let border = 1_u64 << (63 - ignored);
+        for (base, offset) in [(border - 16, 16), (border, -16), (border - 64, 16), (border + 64, -16)] {
+            let code = gcn::assemble(&text(offset), Generation::Gfx9).unwrap().code;
+            let sum = base.wrapping_add_signed(offset.into());
+            let seen = ((sum << ignored) as i64 >> ignored) as u64;
+            // Memory has addresses of 48 bits.
+            if ((seen << 16) as i64 >> 16) as u64 != seen {
+                continue;
+            }
+            for engine in engines() {
+                let memory = Memory::with(&MemoryOptions::new().ignore_high_bits(ignored)).unwrap();
+                memory.map(Some(seen & !(PAGE - 1)), PAGE, Access::ReadWrite).unwrap();
+                memory.map(Some(TARGET), PAGE, Access::ReadWrite).unwrap();
+                memory.map(Some(SOURCE), PAGE, Access::ReadOnly).unwrap();
+                memory.write(SOURCE, &code).unwrap();
+                let program = Program::load_at(&memory, SOURCE, &options).unwrap();
+                memory.store(seen, 4, 0x1234_5678).unwrap();
+                let words = [base as u32, (base >> 32) as u32, TARGET as u32, 0, 0, 0, 0, 0];
+                let launch = Launch::default().grid([1; 3]).block([THREADS, 1, 1]).user_data(words.to_vec());
+                let report = engine.run(&program, &memory, &launch).unwrap();
+                let what = format!("{ignored} bits, {base:#x} and {offset}: {:?}", engine.config());
+                assert_eq!(report.fault, None, "{what}");
+                assert_eq!(memory.load(TARGET, 4).unwrap(), 0x1234_5678, "{what}");
+            }
+        }
+    }
+}
+
 /// Guest and host talk through a flag while the launch runs.
 #[test]
 fn a_kernel_waits_for_the_host() {

@@ -37,7 +37,7 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         }
     }
 
-    fn reach(&self, word: Value, stride: i64) -> i64 {
+    fn reach32(&self, word: Value, stride: i64) -> i64 {
         let apart = i64::from(self.apart[word.index()].unwrap_or(0));
         15 * stride + apart * self.span_groups as i64
     }
@@ -63,12 +63,12 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         self.a.shift(true, super::scalar::SHL, a, count)
     }
 
-    fn repeat(&mut self, a: R, count: u8) -> R {
+    fn drop_ignored(&mut self, a: R, count: u8) -> R {
         let up = self.a.shift(true, super::scalar::SHL, a, count);
         self.a.shift(true, super::scalar::SAR, up, count)
     }
 
-    fn reach_of(&self, v: Value, stride: i64) -> i64 {
+    fn reach64(&self, v: Value, stride: i64) -> i64 {
         let apart = self.bytes_apart(v).unwrap_or(0);
         stride.wrapping_mul(15).wrapping_add(apart.wrapping_mul(self.span_groups as i64))
     }
@@ -111,7 +111,7 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         a.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
     }
 
-    fn repeat_vectors(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
+    fn drop_ignored_vectors(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
         let up = self.shift_vectors_left(a, count);
         up.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
     }

@@ -269,7 +269,7 @@ impl<'a> Lower<'a> {
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
-        let fused = super::translate::fused_lines(f, &order.blocks, &forms);
+        let fused = super::translate::fused_affine(f, &order.blocks, &forms);
         let mut address_only = address_only(f, &forms, true, &fused);
         let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);

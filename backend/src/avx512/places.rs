@@ -15,7 +15,7 @@ use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
 use crate::even_address::{
-    EvenAddress, access_word, bytes_together, is_even_as_first, is_join, repeated, step_of,
+    EvenAddress, access_word, bytes_together, is_even_as_first, is_join, step_of, without_ignored,
 };
 use crate::operands::MemoryOperands;
 
@@ -456,7 +456,7 @@ impl<'a> Lower<'a> {
                 of(0)?.checked_mul(1 << count)
             }
             Opcode::Sshr => {
-                let (whole, _) = repeated(self.f, data)?;
+                let (whole, _) = without_ignored(self.f, data)?;
                 let (step, apart) = (step_of(self.f, &self.forms, whole)?, self.bytes_apart(whole)?);
                 (step.signum() * apart.signum() >= 0).then_some(apart)
             }

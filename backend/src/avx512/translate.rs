@@ -24,7 +24,7 @@ use crate::operands::{MemoryOperands, malformed, result, wide};
 use crate::translate::{self, describe};
 
 /// The translations that are done with their access ([`translate::fused`]): of lanes that lie side by side, or evenly apart.
-pub(super) fn fused_lines(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+pub(super) fn fused_affine(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
     let mut fused = translate::fused(f, order);
     for (fused, data) in fused.iter_mut().zip(&f.insts) {
         let Imm::Mem(mem) = data.imm else { continue };

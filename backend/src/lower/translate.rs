@@ -10,7 +10,7 @@ use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::{EvenAddress, line_step};
+use crate::even_address::{EvenAddress, affine_step};
 use crate::operands::MemoryOperands;
 use crate::translate::{self, ONCE, describe};
 
@@ -46,12 +46,12 @@ impl<'a> Lower<'a, '_> {
         };
         // As without a translation.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
-        let loaded = if let Some(step) = line_step(self.f, &self.forms, a, mem) {
+        let loaded = if let Some(step) = affine_step(self.f, &self.forms, a, mem) {
             let span = self.span(a)?;
             let first = self.e.iadd_imm(span.first, offset);
-            let (beyond, place) = self.line_place(&x, first, step);
+            let (beyond, place) = self.affine_place(&x, first, step);
             let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
-            self.on_line(&x, (place, step), Some(odd), None, |l| {
+            self.affine_access(&x, (place, step), Some(odd), None, |l| {
                 let parts = parts(l)?;
                 l.translated_lanes(translation, &parts)
             })?
@@ -60,9 +60,11 @@ impl<'a> Lower<'a, '_> {
             if by_vectors {
                 let step = mem.bytes.into();
                 let (first, odd) = self.evenness(&parts, mem.bytes);
-                let (beyond, place) = self.line_place(&x, first, step);
+                let (beyond, place) = self.affine_place(&x, first, step);
                 let odd = self.e.bor(odd, beyond);
-                self.on_line(&x, (place, step), Some(odd), None, |l| l.translated_lanes(translation, &parts))?
+                self.affine_access(&x, (place, step), Some(odd), None, |l| {
+                    l.translated_lanes(translation, &parts)
+                })?
             } else {
                 let places = self.translated_lanes(translation, &parts)?;
                 self.wide_lanes(&x, &places)?
@@ -73,8 +75,8 @@ impl<'a> Lower<'a, '_> {
 
     /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and
     /// where the first is found if not.
-    fn line_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
-        let (low, bytes) = self.reach_of_line(x.mem, step);
+    fn affine_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
+        let (low, bytes) = self.reach_of_lanes(x.mem, step);
         let lowest = self.e.iadd_imm(first, low as u64);
         let (mut beyond, place) = self.one_place(x, lowest, bytes);
         if bytes > MOST_BELOW && !self.options.checked_memory {

@@ -12,7 +12,7 @@ use crate::affine::Forms;
 use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, line_step};
+use crate::even_address::{EvenAddress, affine_step};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -48,17 +48,17 @@ impl<'a> Lower<'a, '_> {
         };
         // Of lanes side by side only the first's alignment is looked at, so it must be all others', too.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
-        let loaded = match line_step(self.f, &self.forms, a, mem) {
+        let loaded = match affine_step(self.f, &self.forms, a, mem) {
             Some(step) => {
                 let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
-                self.on_line(&x, (first, step), span.wraps, asked.take(), parts)?
+                self.affine_access(&x, (first, step), span.wraps, asked.take(), parts)?
             }
             None => {
                 let parts = parts(self)?;
                 if by_vectors {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
-                    self.on_line(&x, (first, mem.bytes.into()), Some(odd), asked.take(), |_| Ok(parts))?
+                    self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), |_| Ok(parts))?
                 } else {
                     self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
@@ -210,7 +210,7 @@ impl<'a> Lower<'a, '_> {
 
     /// Vectors, or one access after the other from one address, where all lanes take part and lie `step` bytes from each other from `first`
     /// on, which they do unless `odd`; else lane by lane, with the addresses that `parts` makes.
-    pub(super) fn on_line(
+    pub(super) fn affine_access(
         &mut self,
         x: &Access<'_>,
         (first, step): (V, i64),
@@ -240,7 +240,7 @@ impl<'a> Lower<'a, '_> {
         if self.checks_pages() {
             // Beyond the address space there is no entry to look at.
             let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
-            let (low, bytes) = self.reach_of_line(mem, step);
+            let (low, bytes) = self.reach_of_lanes(mem, step);
             let lowest = self.e.iadd_imm(first, low as u64);
             let inside = self.e.band_not(lowest, high);
             let ok = self.page_ok(inside, mem, bytes, x.store());
@@ -279,7 +279,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Where the accesses of lanes on a line begin, from the first lane's address on, and how many bytes there are to the last one's end.
-    pub(super) fn reach_of_line(&self, mem: MemAccess, step: i64) -> (i64, u64) {
+    pub(super) fn reach_of_lanes(&self, mem: MemAccess, step: i64) -> (i64, u64) {
         let far = step * (self.lanes() as i64 - 1);
         (far.min(0), far.unsigned_abs() + u64::from(mem.bytes))
     }
@@ -430,7 +430,7 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         if op == Opcode::Zext { self.e.uextend(I64, word) } else { self.e.sextend(I64, word) }
     }
 
-    fn reach(&self, _: Value, stride: i64) -> i64 {
+    fn reach32(&self, _: Value, stride: i64) -> i64 {
         stride * (self.lanes() as i64 - 1)
     }
 
@@ -453,12 +453,12 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         self.e.shl(a, u32::from(count))
     }
 
-    fn repeat(&mut self, a: V, count: u8) -> V {
+    fn drop_ignored(&mut self, a: V, count: u8) -> V {
         let up = self.e.shl(a, count.into());
         self.e.sar(up, count.into())
     }
 
-    fn reach_of(&self, _: Value, stride: i64) -> i64 {
+    fn reach64(&self, _: Value, stride: i64) -> i64 {
         stride.wrapping_mul(self.lanes() as i64 - 1)
     }
 
@@ -493,7 +493,7 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         a.iter().map(|&a| self.shift_left(a, count)).collect()
     }
 
-    fn repeat_vectors(&mut self, a: &Parts, count: u8) -> Parts {
-        a.iter().map(|&a| self.repeat(a, count)).collect()
+    fn drop_ignored_vectors(&mut self, a: &Parts, count: u8) -> Parts {
+        a.iter().map(|&a| self.drop_ignored(a, count)).collect()
     }
 }

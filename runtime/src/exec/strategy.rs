@@ -324,7 +324,7 @@ impl Choice {
     }
 
     /// Records the time that blocks have taken; with 0 blocks, the time of a part of one. `compiling`: what compiling the strategy's code
-    /// has taken so far.
+    /// has taken so far, of which only that of vectors counts.
     pub fn took(&self, strategy: Strategy, blocks: u64, time: Duration, compiling: Duration) {
         let mut state = self.state.lock();
         let state = &mut *state;
