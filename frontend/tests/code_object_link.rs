@@ -152,7 +152,7 @@ fn what_cannot_be_put_together() {
         "offset 0x5f8: a relocation names a symbol that is not there"
     );
     for offset in [0x10_0000_u64, u64::MAX] {
-        let message = "offset 0x5f8: a relocation is of a place that is not loaded";
+        let message = "offset 0x5f8: a relocation is of an address that is not loaded";
         assert_eq!(error(&changed(RELOCATION, &offset.to_le_bytes())), message);
     }
     // A linked file whose relocations are in no section that says so.

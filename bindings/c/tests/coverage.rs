@@ -428,8 +428,9 @@ fn no_type_is_left_out() {
         .skip(1)
         .flat_map(|list| list.split(';').next().unwrap().split(|c: char| !(c.is_alphanumeric() || c == '_')))
         .collect();
-    // What a report gives, which C reads by `warpjit_report_...`; and samplers without a launch, which only benchmarks have.
-    let others = ["Denied", "Error", "Fault", "FaultKind", "Samples", "Sampler", "BoundSampler"];
+    // What a report gives, which C reads by `warpjit_report_...`; samplers without a launch, which only benchmarks have; and names of tiers,
+    // which C has as constants.
+    let others = ["Denied", "Error", "Fault", "FaultKind", "Samples", "Sampler", "BoundSampler", "Tier"];
     for name in of_rust().keys().map(String::as_str).filter(|name| given.contains(name)) {
         let is_known = TYPES.iter().any(|(known, _)| *known == name) || others.contains(&name);
         assert!(is_known, "{name}: say here which calls of C do what it does");
