@@ -90,8 +90,10 @@ const LONG_BLOCK: Duration = Duration::from_millis(20);
 /// Another strategy is chosen if it takes less than this percentage of the vectors' time.
 const WORTH_IT: u32 = 95;
 
-/// Timing a strategy ends early if it takes this many times as long as vectors: within a round (this), and after one (next).
+/// Timing a strategy ends within a round if it takes this many times as long as vectors.
 const HOPELESS: u32 = 4;
+
+/// Timing a strategy ends after a round if it takes this many times as long as vectors.
 const TOO_SLOW: u32 = 2;
 
 /// A strategy that was too slow is left out of this many measurements.
