@@ -6,9 +6,11 @@
 //! memory.
 
 use warpjit_ir::function::ValueDef;
-use warpjit_ir::{Block, Function, InstData, MemAccess, Opcode};
+use warpjit_ir::{Block, Function, Imm, InstData, MemAccess, Opcode, Scalar};
 
+use crate::affine::{Form, Forms};
 use crate::context::{Context, FAULT_OF_PAGE, encode_space};
+use crate::even_address::{is_even_as_first, step_of};
 use crate::wide_helpers::describe_access;
 
 /// A request to translate one lane's access.
@@ -60,6 +62,18 @@ pub(crate) fn fused(f: &Function, order: &[Block]) -> Vec<bool> {
             };
             fused[inst.index()] = uses[place.index()] == 1 && next.is_some_and(is_its);
         }
+    }
+    fused
+}
+
+/// Those that the generator for AVX-512 does with their access: of lanes that lie side by side, or evenly apart.
+pub(crate) fn fused_affine(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+    let mut fused = fused(f, order);
+    for (fused, data) in fused.iter_mut().zip(&f.insts) {
+        let Imm::Mem(mem) = data.imm else { continue };
+        *fused &= forms.of(data.args[0]) != Form::Uniform
+            && f.ty(data.args[0]).scalar == Scalar::I64
+            && step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step));
     }
     fused
 }

@@ -25,35 +25,27 @@ block0 at 0x0:
 }
 ";
 
-/// The same at an address without its highest bits, a word further.
-const IGNORED: &str = "
-function @f mask lanes 32 {
-    slot s0: i32 index
-    slot s1: ui64 base
-
-block0 at 0x0:
-    v3: i32 = slot.get s0
-    v4: i64 = zext v3
-    v5: ui64 = slot.get s1
-    v6: i64 = iadd v4, v5
-    v7: ui64 = const 0x8
-    v8: i64 = ishl v6, v7
-    v0: i64 = sshr v8, v7
-    TRANSLATE
-    v1: i32 = load.u32 global0[PLACE] align 1
-    v2: i32 = iadd v1, v1
-    slot.set s0, v2
-    return 0
-}
-";
-
-/// [`IGNORED`], with a translation of the address or without.
+/// A load at the same address without its highest bits, a word further; with a translation of the address or without.
 fn ignored(translates: bool) -> String {
     let (translation, place) = match translates {
         true => ("v9: i64 = translate_load.u32 global0[v0 + 0x4] align 1", "v9"),
         false => ("", "v0 + 0x4"),
     };
-    IGNORED.replace("TRANSLATE", translation).replace("PLACE", place)
+    let (base_and_index, _) = ACCESS.split_once("    v0: i64").unwrap();
+    format!(
+        "{base_and_index}
+    v6: i64 = iadd v4, v5
+    v7: ui64 = const 0x8
+    v8: i64 = ishl v6, v7
+    v0: i64 = sshr v8, v7
+    {translation}
+    v1: i32 = load.u32 global0[{place}] align 1
+    v2: i32 = iadd v1, v1
+    slot.set s0, v2
+    return 0
+}}
+"
+    )
 }
 
 /// Two words a lane, of vectors of two.

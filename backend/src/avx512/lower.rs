@@ -22,6 +22,7 @@ use crate::flow::{Flow, HostBlocks, Order};
 use crate::lower::hoisted_values;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Phase};
+use crate::translate::fused_affine;
 use crate::trap::{TrapLane, TrapSite};
 use crate::vector_stride::vector_strides;
 
@@ -269,7 +270,7 @@ impl<'a> Lower<'a> {
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
-        let fused = super::translate::fused_affine(f, &order.blocks, &forms);
+        let fused = fused_affine(f, &order.blocks, &forms);
         let mut address_only = address_only(f, &forms, true, &fused);
         let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);

@@ -6,7 +6,7 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Value};
+use warpjit_ir::{InstData, Opcode, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
@@ -16,24 +16,12 @@ use super::memory::{Access, Address};
 use super::permit::lanes_reach;
 use super::places::MOST_OFFSET;
 use super::scalar::{AND, OR, SAR, XOR};
-use crate::affine::{Form, Forms};
+use crate::affine::Form;
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::{EvenAddress, is_even_as_first, step_of};
+use crate::even_address::{EvenAddress, step_of};
 use crate::operands::{MemoryOperands, malformed, result, wide};
 use crate::translate::{self, describe};
-
-/// The translations that are done with their access ([`translate::fused`]): of lanes that lie side by side, or evenly apart.
-pub(super) fn fused_affine(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
-    let mut fused = translate::fused(f, order);
-    for (fused, data) in fused.iter_mut().zip(&f.insts) {
-        let Imm::Mem(mem) = data.imm else { continue };
-        *fused &= forms.of(data.args[0]) != Form::Uniform
-            && f.ty(data.args[0]).scalar == Scalar::I64
-            && step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step));
-    }
-    fused
-}
 
 impl<'a> Lower<'a> {
     /// A translation of the address of a load or store.

@@ -38,6 +38,24 @@ pub unsafe fn set_control(value: u64) {
     unsafe { core::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, preserves_flags)) };
 }
 
+/// The frame of all trampolines, which come back through one end. Seven pushes and the return address: the stack is aligned for the call.
+macro_rules! begin_frame {
+    () => {
+        "push rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset rbp, -16
+        mov rbp, rsp
+        .cfi_def_cfa_register rbp
+        push rbx
+        push r12
+        push r13
+        push r14
+        push r15
+        push rdi
+        mov [rdi + {sp}], rsp"
+    };
+}
+
 core::arch::global_asm!(
     ".text",
     ".p2align 4",
@@ -46,19 +64,7 @@ core::arch::global_asm!(
     ".type warpjit_runtime_enter, @function",
     "warpjit_runtime_enter:",
     ".cfi_startproc",
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    // Seven pushes and the return address: the stack is aligned for the call.
-    "push rdi",
-    "mov [rdi + {sp}], rsp",
+    begin_frame!(),
     // Setting it takes longer than looking.
     "stmxcsr [rdi + {saved}]",
     "mov eax, [rdi + {saved}]",
@@ -75,6 +81,7 @@ core::arch::global_asm!(
     "pop rdi",
     // Always: code that faults may have left another one.
     "ldmxcsr [rdi + {saved}]",
+    "4:",
     "pop r15",
     "pop r14",
     "pop r13",
@@ -101,31 +108,13 @@ core::arch::global_asm!(
     "warpjit_runtime_enter_within:",
     ".cfi_startproc",
     // The frame is that of warpjit_runtime_enter, through whose end this comes back after an exception.
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "push rdi",
-    "mov [rdi + {sp}], rsp",
+    begin_frame!(),
     "mov rax, rsi",
     "mov rdi, rdx",
     "mov rsi, rcx",
     "call rax",
     "pop rdi",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbx",
-    "pop rbp",
-    ".cfi_def_cfa rsp, 8",
-    "ret",
+    "jmp 4b",
     ".cfi_endproc",
     ".size warpjit_runtime_enter_within, . - warpjit_runtime_enter_within",
     ".p2align 4",
@@ -135,18 +124,7 @@ core::arch::global_asm!(
     "warpjit_runtime_enter_all:",
     ".cfi_startproc",
     // The frame is that of warpjit_runtime_enter: both come back through its end.
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "push rdi",
-    "mov [rdi + {sp}], rsp",
+    begin_frame!(),
     // Setting it takes longer than looking.
     "stmxcsr [rdi + {saved}]",
     "mov eax, [rdi + {saved}]",
