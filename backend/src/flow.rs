@@ -76,11 +76,6 @@ impl<B: Copy> HostBlocks<B> {
     }
 }
 
-/// Offsets in the context to which the fault block's parameters are stored: pc, space, store, bytes, lane of the chunk,
-/// address.
-pub(crate) const FAULT_FIELDS: [i32; 6] =
-    [at::FAULT_PC, at::FAULT_SPACE, at::FAULT_STORE, at::FAULT_BYTES, at::FAULT_LANE, at::FAULT_ADDRESS];
-
 /// What a code generator provides for control flow.
 pub(crate) trait Flow<'a> {
     /// A register of the host.
@@ -101,7 +96,7 @@ pub(crate) trait Flow<'a> {
     fn new_block_of(&mut self, _: Block) -> Self::HostBlock {
         self.new_block()
     }
-    /// A cold block with parameters for [`FAULT_FIELDS`].
+    /// A cold block that records a fault. Its parameters are the generator's; the lane of the chunk and the address are among them.
     fn new_fault_block(&mut self) -> Self::HostBlock;
     fn switch_to(&mut self, block: Self::HostBlock);
     fn jump(&mut self, to: Self::HostBlock, args: &[Self::Reg]);
@@ -320,7 +315,7 @@ pub(crate) trait Flow<'a> {
         stop
     }
 
-    /// The block that records a fault; its parameters are [`FAULT_FIELDS`].
+    /// The block that records a fault ([`Flow::new_fault_block`]).
     fn fault_target(&mut self) -> Self::HostBlock {
         if let Some(b) = self.host_blocks().fault {
             return b;

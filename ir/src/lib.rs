@@ -25,7 +25,8 @@ pub mod interp {
 /// All passes: those for any function, and those of mask form.
 pub mod passes {
     pub use warpjit_ir_core::passes::{
-        Pass, classes, dce, expand, fast, fold, gvn, licm, permit, rewrite, simplify_cfg, translate, uniform,
+        Pass, classes, dce, expand, fast, fold, gvn, licm, permit, renumber, rewrite, simplify_cfg,
+        translate, uniform,
     };
     pub use warpjit_ir_regions::passes::*;
 }

@@ -18,7 +18,7 @@ use super::scalar::by_condition;
 use crate::affine::Form;
 use crate::context::{FAULT, FaultKind, at};
 use crate::error::Error;
-use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
+use crate::flow::{BranchOperands, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::operands::{arg, number, result, wide};
 use crate::options::{Options, Phase};
@@ -273,9 +273,9 @@ impl<'a> Flow<'a> for Lower<'a> {
 
     fn new_fault_block(&mut self) -> HostBlock {
         let b = self.a.cold_block();
-        for _ in FAULT_FIELDS {
-            self.a.param(b, RegClass::Int);
-        }
+        // The lane within its chunk, and the address.
+        self.a.param(b, RegClass::Int);
+        self.a.param(b, RegClass::Int);
         b
     }
 
@@ -327,17 +327,11 @@ impl<'a> Flow<'a> for Lower<'a> {
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
         self.a.switch_to(b);
-        let mut params = self.a.blocks[b.index()].params.clone();
-        if let Some(first) = self.lane {
-            params[4] = self.a.add(false, params[4], first);
-        }
+        let [lane, address] = self.a.blocks[b.index()].params[..] else { return };
+        let lane = self.lane.map_or(lane, |first| self.a.add(false, lane, first));
         self.a.store_imm32(self.ctx(at::FAULT_KIND), FaultKind::Memory as i32);
-        for (value, offset) in params.into_iter().zip(FAULT_FIELDS) {
-            match offset {
-                at::FAULT_ADDRESS => self.a.store64g(self.ctx(offset), value),
-                _ => self.a.store32(self.ctx(offset), value),
-            }
-        }
+        self.a.store32(self.ctx(at::FAULT_LANE), lane);
+        self.a.store64g(self.ctx(at::FAULT_ADDRESS), address);
         self.leave(FAULT);
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use iced_x86::Code;
 use warpjit_ir::analysis::FloatClasses;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
+use warpjit_ir::{Args, FloatCC, Imm, InstData, Opcode, Value};
 
 use super::asm::{R, Src};
 use super::code::Size;
@@ -82,7 +82,7 @@ impl Lower<'_> {
     pub fn float(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
         let scalar = self.scalar_of(arg(data, 0)?);
         let w = usize::from(wide(scalar));
-        let args: Vec<Value> = match data.op {
+        let args: Args = match data.op {
             // Operations on the bits.
             Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon | Opcode::Fsignals => {
                 data.args.clone()

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use iced_x86::Code;
 use warpjit_ir::analysis::{Cfg, Dominators};
 use warpjit_ir::function::ValueDef;
-use warpjit_ir::{Function, Opcode, Terminator, Value};
+use warpjit_ir::{Args, Function, Opcode, Terminator, Value};
 
 use super::asm::R;
 use super::lower::Lower;
@@ -19,7 +19,7 @@ pub(super) fn versions(f: &Function, all_enter: bool) -> (Vec<bool>, Vec<bool>) 
     let is = |v: Value, op: Opcode| f.def_inst(v).filter(|data| data.op == op).map(|data| &data.args);
     let of_all = |mask: Value| {
         let Some(both) = is(mask, Opcode::Inot).map(|args| args[0]) else { return false };
-        let conditions = is(both, Opcode::Iand).cloned().unwrap_or_else(|| vec![both]);
+        let conditions = is(both, Opcode::Iand).cloned().unwrap_or_else(|| Args::from_slice(&[both]));
         all_enter || conditions.iter().any(|&v| is(v, Opcode::ActiveMask).is_some())
     };
     let (mut all, mut lacking) = (vec![false; f.blocks.len()], vec![false; f.blocks.len()]);

@@ -15,11 +15,11 @@ use super::lower::{Lower, spread};
 use super::scalar::{AND_IMM, OR, SHR};
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
-use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, at, encode_space};
+use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, at};
 use crate::error::Error;
 use crate::even_address::{is_descending, is_even};
 use crate::flow::Flow;
-use crate::operands::{MemoryOperands, arg, is_load, malformed, result, wide};
+use crate::operands::{MemoryOperands, arg, known_of_fault, malformed, result, wide};
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -315,12 +315,10 @@ impl Lower<'_> {
     /// Jumps to where a fault of a lane (of the chunk) at an address is recorded.
     pub fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: R, address: R) {
         let target = self.fault_target();
-        let store = !is_load(data.op);
-        let pc = self.a.imm(false, u64::from(data.pc));
-        let space = self.a.imm(false, u64::from(encode_space(mem.space)));
-        let store = self.a.imm(false, u64::from(store));
-        let bytes = self.a.imm(false, u64::from(mem.bytes));
-        self.a.jump(target, &[pc, space, store, bytes, lane, address]);
+        for (place, word) in known_of_fault(data, mem) {
+            self.a.store_imm32(Mem::at(self.context, place), word as i32);
+        }
+        self.a.jump(target, &[lane, address]);
     }
 
     /// Faults where an access is denied to a lane that takes part: with the lowest of these, or one below that is not aligned.

@@ -11,7 +11,7 @@ use crate::clif::{HostBlock, HostIntCC, I8, I32, I32X4, I64, V, element, vector}
 use crate::code::FloatEnv;
 use crate::context::{FAULT, FaultKind, at};
 use crate::error::Error;
-use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
+use crate::flow::{BranchOperands, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::listing;
 use crate::operands::number;
@@ -206,9 +206,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
 
     fn new_fault_block(&mut self) -> HostBlock {
         let b = self.e.cold_block();
-        for ty in [I32, I32, I32, I32, I32, I64] {
-            self.e.param(b, ty);
-        }
+        // The lane within its chunk, and the address.
+        self.e.param(b, I32);
+        self.e.param(b, I64);
         b
     }
 
@@ -279,14 +279,13 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
         self.e.switch_to(b);
-        let mut params = self.e.b.block_params(b).to_vec();
+        let &[lane, address] = self.e.b.block_params(b) else { return };
         let first = self.e.ireduce(I32, self.lane);
-        params[4] = self.e.iadd(params[4], first);
+        let lane = self.e.iadd(lane, first);
         let kind = self.e.imm(I32, FaultKind::Memory as u64);
         self.e.store(kind, self.context, at::FAULT_KIND);
-        for (value, offset) in params.into_iter().zip(FAULT_FIELDS) {
-            self.e.store(value, self.context, offset);
-        }
+        self.e.store(lane, self.context, at::FAULT_LANE);
+        self.e.store(address, self.context, at::FAULT_ADDRESS);
         self.leave(FAULT);
     }
 

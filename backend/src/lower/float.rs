@@ -10,7 +10,7 @@ use std::rc::Rc;
 use warpjit_ir::analysis::{Classes, is_flushed};
 use warpjit_ir::passes::canon::nan_bits_seen;
 use warpjit_ir::passes::float_env;
-use warpjit_ir::{FloatCC, Function, Imm, InstData, Opcode, Value};
+use warpjit_ir::{Args, FloatCC, Function, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::clif::{
@@ -177,7 +177,7 @@ impl Lower<'_, '_> {
         if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.mads.is_some() {
             return self.fast_mad(data);
         }
-        let args: Vec<Value> = match data.op {
+        let args: Args = match data.op {
             // Operations on the bits.
             Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon | Opcode::Fsignals => {
                 data.args.clone()

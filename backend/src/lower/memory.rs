@@ -9,10 +9,10 @@ use super::{Kept, LANES_BYTES, Lower, Parts, arg, malformed, result, wide};
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
-use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, FAULT_OF_PAGE, at, encode_space};
+use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, FAULT_OF_PAGE, at};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::operands::{MemoryOperands, is_load};
+use crate::operands::{MemoryOperands, known_of_fault};
 use crate::trap::TrapLane;
 
 /// The addresses of a chunk's lanes, without the access's offset.
@@ -232,10 +232,21 @@ impl Lower<'_, '_> {
         bad: V,
         address: impl FnOnce(&mut Self, V) -> V,
     ) {
+        self.fault_if(data, mem, (bad, bad), address);
+    }
+
+    /// Faults if something is not 0, with the lowest of some lanes (a bit each, at least one); `address` gives its address as i64.
+    pub(super) fn fault_if(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        (bad, lanes): (V, V),
+        address: impl FnOnce(&mut Self, V) -> V,
+    ) {
         let (cold, go_on) = (self.e.cold_block(), self.e.block());
         self.e.brif(bad, (cold, &[]), (go_on, &[]));
         self.e.switch_to(cold);
-        let lane = self.lowest_lane(bad);
+        let lane = self.lowest_lane(lanes);
         let address = address(self, lane);
         self.jump_to_fault(data, mem, lane, address);
         self.e.switch_to(go_on);
@@ -243,18 +254,11 @@ impl Lower<'_, '_> {
 
     pub(super) fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
         let target = self.fault_target();
-        let e = &mut self.e;
-        let loads = is_load(data.op);
-        let store = u64::from(!loads);
-        let args = [
-            e.imm(I32, u64::from(data.pc)),
-            e.imm(I32, u64::from(encode_space(mem.space))),
-            e.imm(I32, store),
-            e.imm(I32, u64::from(mem.bytes)),
-            lane,
-            address,
-        ];
-        e.jump(target, &args);
+        for (place, word) in known_of_fault(data, mem) {
+            let word = self.e.imm(I32, word.into());
+            self.e.store(word, self.context, place);
+        }
+        self.e.jump(target, &[lane, address]);
     }
 
     /// Guest address of a lane (i32) as i64.

@@ -10,7 +10,7 @@ use super::permit::Asked;
 use super::{Kept, Lower, Parts, result, wide};
 use crate::affine::Forms;
 use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
-use crate::context::{FAULT_AT_PLACE, at};
+use crate::context::{FAULT_AT_PLACE, FAULT_OF_PAGE, at};
 use crate::error::Error;
 use crate::even_address::{EvenAddress, affine_step};
 use crate::operands::MemoryOperands;
@@ -146,48 +146,50 @@ impl<'a> Lower<'a, '_> {
             None => None,
         };
         let bits = self.guard_bits(x.guard)?;
-        let end = self.e.block();
-        let loaded = if x.store() { None } else { Some(self.e.param(end, ty)) };
-        if !active {
+        // Where to go on if no lane takes part.
+        let end = (!active).then(|| self.e.block());
+        let loaded = end.filter(|_| !x.store()).map(|end| self.e.param(end, ty));
+        if let Some(end) = end {
             let go = self.e.block();
             let zero = self.e.imm(ty, 0);
             let skip: &[V] = if x.store() { &[] } else { &[zero] };
             self.e.brif(bits, (go, &[]), (end, skip));
             self.e.switch_to(go);
         }
+        // Some lane takes part from here on: no chunk runs without any.
         if let Some(bad) = self.bad_bits(address, mem) {
-            let zero = self.e.imm(self.bits_type(), 0);
-            let bad = self.e.select(bad, bits, zero);
-            self.fault_lanes(x.data, mem, bad, |l, _| {
+            self.fault_if(x.data, mem, (bad, bits), |l, _| {
                 l.note_fault(FAULT_AT_PLACE);
                 address
             });
         }
         if self.checks_pages() {
-            let zero = self.e.imm(self.bits_type(), 0);
             let ok = self.page_ok(address, mem, mem.bytes.into(), x.store());
-            let bad = self.e.select(ok, zero, bits);
-            self.fault_page(x.data, mem, bad, address);
+            let bad = self.e.bxor_imm(ok, 1);
+            self.fault_if(x.data, mem, (bad, bits), |l, _| {
+                l.note_fault(FAULT_OF_PAGE);
+                address
+            });
         }
         if !active {
             self.note_guard(bits);
         }
         let place = self.host_address(mem.space, address);
         self.site(x.data, TrapLane::First { guarded: !active });
-        match value {
+        let own = match value {
             Some(v) => {
                 self.store_scalar(mem.bytes, v, place, 0);
-                self.at_site(None);
-                self.e.jump(end, &[]);
+                None
             }
-            None => {
-                let v = self.load_scalar(mem, place, 0);
-                self.at_site(None);
-                self.e.jump(end, &[v]);
-            }
-        }
-        self.e.switch_to(end);
-        Ok(loaded)
+            None => Some(self.load_scalar(mem, place, 0)),
+        };
+        self.at_site(None);
+        // A block of its own keeps the load from becoming an operand of what uses it, which is no site of a trap.
+        let next = end.unwrap_or_else(|| self.e.block());
+        let args = own.filter(|_| end.is_some());
+        self.e.jump(next, args.as_slice());
+        self.e.switch_to(next);
+        Ok(loaded.or(own))
     }
 
     /// The first lane's address, and whether the others do not follow it side by side (i8).

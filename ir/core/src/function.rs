@@ -15,6 +15,7 @@ use crate::pure::{PureFn, Special};
 use crate::types::Type;
 use crate::word_table::WordTable;
 use foldhash::{HashSet, HashSetExt};
+use smallvec::SmallVec;
 
 pub use begun::Begun;
 pub use terminator::{BarrierSpec, BlockCall, GuestFault, LeaveKind, PushKind, Terminator};
@@ -82,13 +83,16 @@ pub enum Imm {
     Device(DeviceSite),
 }
 
+/// Operands of an instruction. Up to four are in place, as nearly all are.
+pub type Args = SmallVec<[Value; 4]>;
+
 /// An instruction.
-#[derive(Clone, PartialEq, Hash, Debug)]
+#[derive(PartialEq, Hash, Debug)]
 pub struct InstData {
     /// Operation.
     pub op: Opcode,
     /// Operands.
-    pub args: Vec<Value>,
+    pub args: Args,
     /// The rest.
     pub imm: Imm,
     /// The result, if the operation has one.
@@ -97,10 +101,19 @@ pub struct InstData {
     pub pc: u32,
 }
 
+impl Clone for InstData {
+    fn clone(&self) -> InstData {
+        // All operands at once: what is derived would copy them one by one.
+        let args = Args::from_slice(&self.args);
+        InstData { op: self.op, args, imm: self.imm, result: self.result, pc: self.pc }
+    }
+}
+
 impl InstData {
     /// Becomes a copy of `other`, and keeps its own storage for operands.
     pub(crate) fn copy_from(&mut self, other: &InstData) {
-        self.args.clone_from(&other.args);
+        self.args.clear();
+        self.args.extend_from_slice(&other.args);
         (self.op, self.result, self.pc) = (other.op, other.result, other.pc);
         self.imm.clone_from(&other.imm);
     }
@@ -275,7 +288,7 @@ impl Function {
     pub fn make_inst(&mut self, op: Opcode, args: &[Value], imm: Imm, ty: Option<Type>, pc: u32) -> Inst {
         let inst = Inst::new(self.insts.len());
         let result = ty.map(|ty| self.add_value(ty, ValueDef::Inst(inst)));
-        self.insts.push(InstData { op, args: args.to_vec(), imm, result, pc });
+        self.insts.push(InstData { op, args: Args::from_slice(args), imm, result, pc });
         inst
     }
 
@@ -390,8 +403,8 @@ impl Function {
 
     /// Bytes of memory that it takes, by the lengths of its tables. Takes no time.
     pub fn bytes(&self) -> usize {
-        /// Of an instruction: its arguments (a list of its own), its places in a block and among what the block counts.
-        const MORE: usize = 40;
+        /// Of an instruction: its places in a block and among what the block counts, and arguments beyond four.
+        const MORE: usize = 24;
         self.insts.len() * (size_of::<InstData>() + MORE)
             + self.values.len() * size_of::<ValueData>()
             + self.blocks.len() * size_of::<BlockData>()

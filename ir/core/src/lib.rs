@@ -35,7 +35,7 @@ pub use builder::Builder;
 pub use device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite, ServeAt, TextureTables};
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{
-    BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,
+    Args, BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,
     Terminator,
 };
 pub use meter::{Budget, Meter, Stopped};

@@ -9,7 +9,7 @@ use crate::passes::{
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::Function;
 use warpjit_ir_core::meter::{Meter, Stopped};
-use warpjit_ir_core::passes::{Pass, classes, dce, expand, fold, gvn, licm, simplify_cfg, uniform};
+use warpjit_ir_core::passes::{Pass, classes, dce, expand, fold, gvn, licm, renumber, simplify_cfg, uniform};
 use warpjit_ir_core::verify::verify;
 
 /// Runs passes in order; the meter may stop the work between two of them.
@@ -49,6 +49,8 @@ impl<'a> Passes<'a> {
                 None => self.idle.push((pass, self.changes)),
             }
         }
+        // Nobody remembers numbers from before.
+        pipeline(func, &[renumber::run]);
         Ok(())
     }
 }
@@ -74,6 +76,9 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
     let mut passes = Passes::new(meter);
     let mask = &mut region.mask;
     begin(mask, special, &mut passes)?;
+    // Before `pairs`: joining two words of floats for a store is done before a loop's exit, where it makes their NaN bits visible to
+    // `canon`.
+    passes.run(mask, &[classes::run, canon::run, pairs::run])?;
     // `demand` has left operands in place of selects, and `pairs` has made operations of 64 bits: both give new constants and equal values.
     passes.run(mask, &SIMPLIFY)?;
     // Again, since equal masks are one value now: more masks imply another. `remaining` asks the same, of masks that `demand` has left.
@@ -102,10 +107,7 @@ fn begin(mask: &mut Function, special: bool, passes: &mut Passes<'_>) -> Result<
     passes.run(mask, &[if special { expand::run_but_special } else { expand::run }])?;
     passes.run(mask, &SIMPLIFY)?;
     // Branches that are decided go, and with them edges to parameters; then selects that are seen only where their condition holds.
-    passes.run(mask, &[simplify_cfg::run, demand::run])?;
-    // Before `pairs`: joining two words of floats for a store is done before a loop's exit, where it makes their NaN bits visible to
-    // `canon`.
-    passes.run(mask, &[classes::run, canon::run, pairs::run])
+    passes.run(mask, &[simplify_cfg::run, demand::run])
 }
 
 /// Serialises the last lanes of loops ([`lane_loops`]), for code generators that support it. `few` says for each loop how many lanes count
@@ -132,18 +134,23 @@ pub fn optimize_one_lane(region: &mut Region, special: bool, meter: &Meter) -> R
     begin(func, special, &mut passes)?;
     meter.stage("taking its lanes one by one")?;
     // What a lane's mask is when it enters is told first; each version then has it as a constant.
+    let mut before = passes.changes;
     passes.run(func, &[entry_mask::run])?;
     for _ in 0..ONE_LANE_ROUNDS {
         passes.run(func, &[one_lane::run])?;
+        if passes.changes == before {
+            break;
+        }
         // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them, of which comparisons
         // are decided again.
         passes
             .run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run])?;
+        before = passes.changes;
     }
     // Without the mask most stores of slots change nothing, and what they stored is not computed.
     passes.run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run])?;
-    // Words are joined whose selects are gone.
-    passes.run(func, &[pairs::run, fold::run, classes::run, canon::run])?;
+    // Words are joined whose selects are gone; as in [`optimize_within`], after `canon`.
+    passes.run(func, &[classes::run, canon::run, pairs::run, fold::run])?;
     passes.run(func, &[licm::run, gvn::run, dce::run])
 }
 

@@ -4,8 +4,8 @@
 //! does not depend on the condition. Compilers do that around every `if`.
 
 use super::plan::Plan;
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use warpjit_ir_core::entities::{Slot, Value};
+use foldhash::{HashMap, HashMapExt, HashSet};
+use warpjit_ir_core::entities::{Inst, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, InstData};
 use warpjit_ir_core::graph::Loop;
 use warpjit_ir_core::opcodes::Opcode;
@@ -21,17 +21,6 @@ struct Fact {
     tainted: bool,
 }
 
-/// What a name stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Named {
-    /// The result of an instruction at a node.
-    Value(usize, Value),
-    /// A slot's value where paths meet, or at the start of an iteration.
-    Slot(usize, Slot),
-    /// The value written to a slot at a node whose writes count as tainted.
-    Noted(usize, Slot),
-}
-
 /// Most iterations of the fixed point before the search is given up.
 const MOST_ROUNDS: usize = 24;
 /// Most names visited to prove that one mask is part of another.
@@ -40,7 +29,8 @@ const MOST_STEPS: usize = 32;
 /// A search.
 struct Search<'a> {
     func: &'a Function,
-    names: HashMap<Named, Name>,
+    /// By what may have a name ([`NameIndices`]): its name.
+    names: Vec<Option<Name>>,
     /// For each name: whether it is tainted; the names of supersets (`above`); and if it is a difference of two sets,
     /// their names (`minus`).
     tainted: Vec<bool>,
@@ -80,37 +70,43 @@ pub(super) fn tainted(
     }
     set.sort_unstable();
     set.dedup();
-    let mut preds: HashMap<usize, Vec<usize>> = HashMap::new();
-    for &n in &of.blocks {
-        for &s in &succs[n] {
-            preds.entry(s).or_default().push(n);
+    let indices = NameIndices::new(func, plan, of, set.len());
+    // Nodes are numbered by their place in the loop from here on.
+    let mut number = vec![None; plan.nodes.len()];
+    for (at, &n) in of.blocks.iter().enumerate() {
+        number[n] = Some(at);
+    }
+    let mut preds: Vec<Vec<usize>> = vec![Vec::new(); of.blocks.len()];
+    for (at, &n) in of.blocks.iter().enumerate() {
+        for to in succs[n].iter().filter_map(|&to| number[to]) {
+            preds[to].push(at);
         }
     }
     let mut search = Search {
         func,
-        names: HashMap::new(),
+        names: vec![None; indices.count],
         tainted: Vec::new(),
         above: Vec::new(),
         minus: Vec::new(),
         not: HashMap::new(),
     };
-    let mut after: HashMap<usize, Vec<Fact>> = HashMap::new();
+    let mut after: Vec<Option<Vec<Fact>>> = vec![None; of.blocks.len()];
+    let operands: Vec<Operands> = of.blocks.iter().map(|&n| Operands::new(func, insts(n))).collect();
+    let mut values: Vec<Fact> = Vec::new();
     for _ in 0..MOST_ROUNDS {
-        let mut found = HashSet::new();
+        let mut found = Vec::new();
         let mut changed = false;
-        for &n in &of.blocks {
-            let known: Vec<&Vec<Fact>> =
-                preds.get(&n).into_iter().flatten().filter_map(|p| after.get(p)).collect();
-            let mut state: Vec<Fact> = set
-                .iter()
-                .enumerate()
-                .map(|(at, &slot)| {
+        for (node, &n) in of.blocks.iter().enumerate() {
+            let known: Vec<&Vec<Fact>> = preds[node].iter().filter_map(|&p| after[p].as_ref()).collect();
+            let mut state: Vec<Fact> = (0..set.len())
+                .map(|at| {
                     let facts = known.iter().map(|state| state[at]);
-                    search.meet(Named::Slot(n, slot), facts, n == of.header)
+                    search.meet(indices.slot(node, at), facts, n == of.header)
                 })
                 .collect();
-            let mut values: HashMap<Value, Fact> = HashMap::new();
-            for &i in insts(n) {
+            values.clear();
+            for (k, &i) in insts(n).enumerate() {
+                let own = operands[node].of(k);
                 let data = func.inst(i);
                 let slot = match (data.op, data.imm) {
                     (Opcode::SlotGet | Opcode::SlotSet, Imm::Slot(slot)) => Some(slot),
@@ -121,10 +117,10 @@ pub(super) fn tainted(
                     (Opcode::SlotGet, _, Some(at)) => state[at],
                     // A slot that the loop does not write.
                     (Opcode::SlotGet, Some(slot), None) => {
-                        search.fact(Named::Slot(of.header, slot), false, [None; 2], None)
+                        search.fact(indices.other_slot(slot), false, [None; 2], None)
                     }
                     (Opcode::SlotSet, Some(slot), Some(at)) => {
-                        let value = values.get(&data.args[0]).copied();
+                        let value = own[0].map(|at| values[at as usize]);
                         let tells = match noted.get(&n) {
                             Some(Noted::All) => true,
                             Some(Noted::Scalars) => func.slots[slot.index()].ty.uniform,
@@ -133,42 +129,114 @@ pub(super) fn tainted(
                         let tainted = tells || value.is_none_or(|v| v.tainted);
                         state[at] = match value {
                             Some(value) if value.tainted == tainted => value,
-                            _ => search.fact(Named::Noted(n, slot), tainted, [None; 2], None),
+                            _ => search.fact(indices.noted(node, at), tainted, [None; 2], None),
                         };
+                        values.push(NOTHING);
                         continue;
                     }
-                    _ => search.result(n, data, &values, source(data)),
-                };
-                if let Some(v) = data.result {
-                    values.insert(v, fact);
-                    if fact.tainted {
-                        found.insert(v);
+                    _ => {
+                        let known = |n: usize| own.get(n).copied().flatten().map(|at| values[at as usize]);
+                        search.result(indices.value(node, k), data, known, source(data))
                     }
-                }
+                };
+                values.push(fact);
+                found.extend(data.result.filter(|_| fact.tainted));
             }
-            if after.get(&n) != Some(&state) {
-                after.insert(n, state);
+            if after[node].as_ref() != Some(&state) {
+                after[node] = Some(state);
                 changed = true;
             }
         }
         if !changed {
-            return Some(found);
+            return Some(found.into_iter().collect());
         }
     }
     None
 }
 
+/// An index for each thing that may have a name: results of instructions at a node, slots where paths meet and at the start of an iteration, slots
+/// as a node writes them whose writes count as tainted, and slots that the loop does not write.
+struct NameIndices {
+    /// The first number of each node's instructions.
+    firsts: Vec<usize>,
+    /// The first number of slots.
+    slots: usize,
+    nodes: usize,
+    /// Slots that the loop writes.
+    written: usize,
+    count: usize,
+}
+
+impl NameIndices {
+    fn new(func: &Function, plan: &Plan, of: &Loop<usize>, written: usize) -> NameIndices {
+        let mut slots = 0;
+        let mut firsts = Vec::with_capacity(of.blocks.len());
+        for &n in &of.blocks {
+            firsts.push(slots);
+            slots += plan.nodes[n].block.map_or(0, |block| func.block(block).insts.len());
+        }
+        let nodes = of.blocks.len();
+        let count = slots + 2 * nodes * written + func.slots.len();
+        NameIndices { firsts, slots, nodes, written, count }
+    }
+
+    fn value(&self, node: usize, inst: usize) -> usize {
+        self.firsts[node] + inst
+    }
+
+    fn slot(&self, node: usize, written: usize) -> usize {
+        self.slots + node * self.written + written
+    }
+
+    fn noted(&self, node: usize, written: usize) -> usize {
+        self.slot(self.nodes + node, written)
+    }
+
+    fn other_slot(&self, slot: Slot) -> usize {
+        self.slot(2 * self.nodes, 0) + slot.index()
+    }
+}
+
+/// Which instruction of the same block makes each operand.
+struct Operands {
+    makers: Vec<Option<u32>>,
+    /// By instruction: where its operands begin; then where the last one's end.
+    firsts: Vec<usize>,
+}
+
+impl Operands {
+    fn new<'a>(func: &Function, insts: impl Iterator<Item = &'a Inst>) -> Operands {
+        let mut made: HashMap<Value, u32> = HashMap::new();
+        let (mut makers, mut firsts) = (Vec::new(), vec![0]);
+        for (&inst, at) in insts.zip(0..) {
+            let data = func.inst(inst);
+            makers.extend(data.args.iter().map(|arg| made.get(arg).copied()));
+            firsts.push(makers.len());
+            made.extend(data.result.map(|v| (v, at)));
+        }
+        Operands { makers, firsts }
+    }
+
+    /// Of an instruction's operands. What other blocks make is unknown.
+    fn of(&self, inst: usize) -> &[Option<u32>] {
+        &self.makers[self.firsts[inst]..self.firsts[inst + 1]]
+    }
+}
+
+/// Of an instruction without a result.
+const NOTHING: Fact = Fact { name: 0, tainted: false };
+
 impl Search<'_> {
-    /// The fact for a name, with its supersets and the difference that it is. Once tainted, a name stays tainted.
+    /// The fact for what has an index ([`NameIndices`]), with its supersets and the difference that it is. Once tainted, a name stays tainted.
     fn fact(
         &mut self,
-        named: Named,
+        index: usize,
         tainted: bool,
         above: [Option<Name>; 2],
         minus: Option<[Name; 2]>,
     ) -> Fact {
         let next = self.tainted.len() as Name;
-        let name = *self.names.entry(named).or_insert(next);
+        let name = *self.names[index].get_or_insert(next);
         if name == next {
             self.tainted.push(tainted);
             self.above.push(above);
@@ -197,7 +265,7 @@ impl Search<'_> {
 
     /// A slot's value where paths meet. At the start of an iteration (`starts`) it is whatever the previous iteration
     /// left.
-    fn meet(&mut self, named: Named, facts: impl Iterator<Item = Fact> + Clone, starts: bool) -> Fact {
+    fn meet(&mut self, index: usize, facts: impl Iterator<Item = Fact> + Clone, starts: bool) -> Fact {
         let tainted = facts.clone().any(|fact| fact.tainted);
         let first = facts.clone().next();
         match first {
@@ -207,21 +275,26 @@ impl Search<'_> {
                 }
                 let mut all = facts.clone();
                 let whole = all.find(|whole| facts.clone().all(|fact| self.is_within(fact.name, whole.name)));
-                self.fact(named, tainted, [whole.map(|whole| whole.name), None], None)
+                self.fact(index, tainted, [whole.map(|whole| whole.name), None], None)
             }
-            _ => self.fact(named, tainted, [None; 2], None),
+            _ => self.fact(index, tainted, [None; 2], None),
         }
     }
 
     /// The fact for the result of an instruction.
-    fn result(&mut self, n: usize, data: &InstData, values: &HashMap<Value, Fact>, source: bool) -> Fact {
-        let Some(v) = data.result else { return Fact { name: 0, tainted: false } };
-        let named = Named::Value(n, v);
-        // Values of other blocks are unknown.
-        let of = |at: usize| data.args.get(at).and_then(|v| values.get(v)).copied();
-        let constant = |v: &Value| self.func.as_const(*v).is_some();
-        let unknown = |v: &Value| !constant(v) && values.get(v).is_none_or(|fact| fact.tainted);
-        let tainted = source || data.args.iter().any(unknown);
+    fn result(
+        &mut self,
+        index: usize,
+        data: &InstData,
+        of: impl Fn(usize) -> Option<Fact>,
+        source: bool,
+    ) -> Fact {
+        if data.result.is_none() {
+            return NOTHING;
+        }
+        let constant = |v: Value| self.func.as_const(v).is_some();
+        let unknown = |(n, &v): (usize, &Value)| !constant(v) && of(n).is_none_or(|fact| fact.tainted);
+        let tainted = source || data.args.iter().enumerate().any(unknown);
         if let (Some(a), Some(b), false) = (of(0), of(1), source) {
             for (a, b) in [(a, b), (b, a)] {
                 let rest = self.minus[a.name as usize];
@@ -241,21 +314,44 @@ impl Search<'_> {
                     return Fact { name, tainted: self.tainted[name as usize] };
                 }
                 if data.op == Opcode::Ixor && self.is_within(a.name, b.name) {
-                    return self.fact(named, tainted, [Some(b.name), None], Some([b.name, a.name]));
+                    return self.fact(index, tainted, [Some(b.name), None], Some([b.name, a.name]));
                 }
                 if let (Opcode::Iand, Some(&part)) = (data.op, self.not.get(&a.name)) {
                     let minus = self.is_within(part.name, b.name).then_some([b.name, part.name]);
-                    return self.fact(named, tainted, [Some(b.name), Some(a.name)], minus);
+                    return self.fact(index, tainted, [Some(b.name), Some(a.name)], minus);
                 }
             }
             if data.op == Opcode::Iand {
-                return self.fact(named, tainted, [Some(a.name), Some(b.name)], None);
+                return self.fact(index, tainted, [Some(a.name), Some(b.name)], None);
             }
         }
-        let fact = self.fact(named, tainted, [None; 2], None);
+        let fact = self.fact(index, tainted, [None; 2], None);
         if let (Opcode::Inot, Some(part)) = (data.op, of(0)) {
             self.not.insert(fact.name, part);
         }
         fact
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NameIndices;
+
+    #[test]
+    fn each_thing_has_an_index_of_its_own() {
+        // Three nodes of 2, 0 and 3 instructions; two slots are written, four more slots are not.
+        let (nodes, written, slots) = (3, 2, 6);
+        let indices = NameIndices { firsts: vec![0, 2, 2], slots: 5, nodes, written, count: 5 + 12 + slots };
+        let values = [(0, 2), (1, 0), (2, 3)].into_iter();
+        let mut all: Vec<usize> = values
+            .flat_map(|(node, insts)| (0..insts).map(move |k| (node, k)))
+            .map(|(n, k)| indices.value(n, k))
+            .collect();
+        for node in 0..nodes {
+            all.extend((0..written).flat_map(|at| [indices.slot(node, at), indices.noted(node, at)]));
+        }
+        all.extend((0..slots).map(|n| indices.other_slot(super::Slot::new(n))));
+        all.sort_unstable();
+        assert_eq!(all, (0..indices.count).collect::<Vec<_>>());
     }
 }

@@ -8,6 +8,7 @@ use crate::analysis::{Classes, FloatClasses};
 use crate::function::{Function, Imm, InstData};
 use crate::opcodes::{FloatCC, Opcode};
 use crate::types::Type;
+use smallvec::smallvec;
 
 /// What becomes of an instruction.
 enum Act {
@@ -51,7 +52,7 @@ pub fn run(func: &mut Function) -> bool {
                 }
                 Act::Both(n) => {
                     let data = func.inst_mut(inst);
-                    data.args = vec![data.args[n]; 2];
+                    data.args = smallvec![data.args[n]; 2];
                 }
             }
             changed = true;

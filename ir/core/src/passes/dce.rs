@@ -4,6 +4,7 @@
 //! A load that may fault stays, so that a program faults the same with and without this pass.
 
 use super::rewrite::{load_cannot_fault, retain_params};
+use crate::analysis::Incoming;
 use crate::entities::{Inst, Value};
 use crate::function::{Function, ValueDef};
 use crate::opcodes::Opcode;
@@ -44,21 +45,16 @@ fn is_needed(func: &Function, live: &[bool], inst: Inst) -> bool {
 fn live_values(func: &Function) -> Vec<bool> {
     let mut live = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
-    // For each parameter: its arguments.
-    let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    let incoming = Incoming::new(func, func.block_ids());
     for data in &func.blocks {
         for &inst in &data.insts {
             if stays(func, inst) {
                 work.extend(&func.inst(inst).args);
             }
         }
-        let Some(term) = &data.term else { continue };
-        for call in term.calls() {
-            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                feeds[param.index()].push(arg);
-            }
+        if let Some(term) = &data.term {
+            term.for_each_condition(|v| work.push(v));
         }
-        term.for_each_condition(|v| work.push(v));
     }
     while let Some(value) = work.pop() {
         if std::mem::replace(&mut live[value.index()], true) {
@@ -66,7 +62,7 @@ fn live_values(func: &Function) -> Vec<bool> {
         }
         match func.values[value.index()].def {
             ValueDef::Inst(inst) => work.extend(&func.inst(inst).args),
-            ValueDef::Param(..) => work.extend(&feeds[value.index()]),
+            ValueDef::Param(block, n) => work.extend(incoming.arguments(block, n)),
         }
     }
     live

@@ -7,7 +7,7 @@
 use super::rewrite::{Aliases, values_cross_blocks, written_slots};
 use crate::analysis::{Cfg, Dominators};
 use crate::entities::{Block, Slot, Value};
-use crate::function::{Form, Function, Imm, InstData};
+use crate::function::{Args, Form, Function, Imm, InstData};
 use crate::opcodes::{FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::types::Type;
 use foldhash::{HashMap, HashMapExt};
@@ -17,7 +17,7 @@ use foldhash::{HashMap, HashMapExt};
 struct Key {
     op: Opcode,
     ty: Type,
-    args: Vec<Value>,
+    args: Args,
     imm: ImmKey,
     /// Distinguishes results that depend on the block, or on the last write to the slot.
     time: u32,
@@ -131,7 +131,7 @@ impl Numbering {
 }
 
 fn key(data: &InstData, ty: Type, time: u32) -> Option<Key> {
-    let mut args = data.args.clone();
+    let mut args = Args::from_slice(&data.args);
     let mut imm = match data.imm {
         Imm::None => ImmKey::Flag(false),
         Imm::Ftz(ftz) => ImmKey::Flag(ftz),

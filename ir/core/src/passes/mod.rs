@@ -12,6 +12,7 @@ pub mod fold;
 pub mod gvn;
 pub mod licm;
 pub mod permit;
+pub mod renumber;
 pub mod rewrite;
 pub mod simplify_cfg;
 pub mod translate;
@@ -23,7 +24,7 @@ use crate::function::Function;
 pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass of this crate by name, as `test pass NAME` in fixtures says it.
-pub const ALL: [(&str, Pass); 12] = [
+pub const ALL: [(&str, Pass); 13] = [
     ("classes", classes::run),
     ("dce", dce::run),
     ("expand", expand::run),
@@ -33,6 +34,7 @@ pub const ALL: [(&str, Pass); 12] = [
     ("gvn", gvn::run),
     ("licm", licm::run),
     ("permit", permit::run),
+    ("renumber", renumber::run),
     ("simplify_cfg", simplify_cfg::run),
     ("translate", translate::run),
     ("uniform", uniform::run),

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::analysis::Cfg;
+use crate::analysis::{Cfg, Incoming};
 use crate::entities::Value;
 use crate::function::{Form, Function, Imm, InstData, Terminator, ValueDef};
 use crate::opcodes::{Opcode, Space};
@@ -136,14 +136,24 @@ pub fn retain_params(func: &mut Function, keep: impl Fn(Value) -> bool) -> bool 
 /// then be all that another parameter is given.
 pub fn single_arguments(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
-    // By value: what a parameter is given, and the parameters that are given it.
-    let mut given: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
-    let mut takers: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    let incoming = Incoming::new(func, cfg.rpo.iter().copied());
+    // Parameters have numbers of their own here, block by block.
+    let mut params = 0;
+    let mut firsts = Vec::with_capacity(func.blocks.len());
+    for data in &func.blocks {
+        firsts.push(params);
+        params += data.params.len();
+    }
+    let param_index = |value: Value| match func.values[value.index()].def {
+        ValueDef::Param(block, n) => Some((block, n, firsts[block.index()] + n as usize)),
+        ValueDef::Inst(_) => None,
+    };
+    // By parameter: the parameters that are given it.
+    let mut takers: Vec<Vec<Value>> = vec![Vec::new(); params];
     for &block in &cfg.rpo {
-        for call in func.block(block).term.iter().flat_map(|t| t.calls()) {
-            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                given[param.index()].push(arg);
-                takers[arg.index()].push(param);
+        for (&param, n) in func.block(block).params.iter().zip(0..) {
+            for (_, _, giver) in incoming.arguments(block, n).filter_map(param_index) {
+                takers[giver].push(param);
             }
         }
     }
@@ -155,17 +165,20 @@ pub fn single_arguments(func: &mut Function) -> bool {
         if aliases.get(param) != param {
             continue;
         }
-        let mut others = given[param.index()].iter().map(|&arg| aliases.get(arg)).filter(|&arg| arg != param);
+        let Some((block, n, own)) = param_index(param) else { continue };
+        let mut others = incoming.arguments(block, n).map(|arg| aliases.get(arg)).filter(|&arg| arg != param);
         let Some(value) = others.next().filter(|&value| others.all(|other| other == value)) else { continue };
         aliases.set(param, value);
         // Those who were given the parameter are given the value. The longer list stays in place.
-        let mut own = std::mem::take(&mut takers[param.index()]);
+        let mut own = std::mem::take(&mut takers[own]);
         work.extend(own.iter().copied());
-        let all = &mut takers[value.index()];
-        if own.len() > all.len() {
-            std::mem::swap(&mut own, all);
+        if let Some((.., all)) = param_index(value) {
+            let all = &mut takers[all];
+            if own.len() > all.len() {
+                std::mem::swap(&mut own, all);
+            }
+            all.append(&mut own);
         }
-        all.append(&mut own);
     }
     if !aliases.any() {
         return false;

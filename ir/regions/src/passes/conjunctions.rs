@@ -38,7 +38,7 @@ pub fn run(func: &mut Function) -> bool {
                 && is_conjunction(func, func.inst(inst))
                 && let Some((args, made)) = rewritten(func, inst, &inner)
             {
-                func.inst_mut(inst).args = args;
+                func.inst_mut(inst).args = args.into();
                 let count = made.len();
                 func.block_mut(block).insts.splice(at..at, made);
                 at += count;

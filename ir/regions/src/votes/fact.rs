@@ -1,6 +1,6 @@
 //! What the vote analyses know of a value in one lane ([`Fact`]), and how an operation derives it from its operands.
 
-use warpjit_ir_core::entities::Slot;
+use warpjit_ir_core::entities::{Slot, Value};
 use warpjit_ir_core::eval::eval_scalar;
 use warpjit_ir_core::function::{Function, InstData};
 use warpjit_ir_core::opcodes::Opcode;
@@ -58,10 +58,12 @@ impl Fact {
                 }
             },
             op if op.is_pure() => {
-                let bits: Option<Vec<u64>> = args.iter().map(|arg| arg.number).collect();
-                let types: Vec<Scalar> = data.args.iter().map(|&v| func.ty(v).scalar).collect();
-                let result = data.result.map(|v| func.ty(v).scalar);
-                let number = bits.zip(result).and_then(|(bits, result)| {
+                // Mostly an operand is unknown, and there is nothing to compute.
+                let known = args.iter().all(|arg| arg.number.is_some());
+                let number = data.result.filter(|_| known).and_then(|result| {
+                    let bits: Vec<u64> = args.iter().filter_map(|arg| arg.number).collect();
+                    let types: Vec<Scalar> = data.args.iter().map(|&v| func.ty(v).scalar).collect();
+                    let result = func.ty(result).scalar;
                     eval_scalar(data.op, &data.imm, &types, result, &bits)
                         .map(|bits| bits & result.bit_mask())
                 });
@@ -69,6 +71,39 @@ impl Fact {
             }
             _ => tainted_by(args, false),
         }
+    }
+}
+
+/// The facts of the values of one block at a time. What other blocks make is unknown.
+pub(super) struct BlockFacts {
+    /// By value: the visit of a block that found it, and the fact.
+    values: Vec<(u32, Fact)>,
+    visit: u32,
+}
+
+impl BlockFacts {
+    /// For any block of a function.
+    pub fn new(func: &Function) -> BlockFacts {
+        BlockFacts { values: vec![(0, Fact::NONE); func.values.len()], visit: 0 }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.values[..])
+    }
+
+    /// Begins with a block.
+    pub fn begin(&mut self) {
+        self.visit += 1;
+    }
+
+    pub fn get(&self, value: Value) -> Fact {
+        let (visit, fact) = self.values[value.index()];
+        if visit == self.visit { fact } else { Fact::NONE }
+    }
+
+    pub fn set(&mut self, value: Value, fact: Fact) {
+        self.values[value.index()] = (self.visit, fact);
     }
 }
 
@@ -92,5 +127,28 @@ fn decided(a: Fact, b: Fact, absorbing: u64, neutral: u64) -> Fact {
             let number = a.number.zip(b.number).map(|(a, b)| if absorbing == 0 { a & b } else { a | b });
             Fact { number, ..tainted_by(&[a, b], number.is_some()) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpjit_ir_core::text::parse_function;
+
+    #[test]
+    fn what_another_block_found_is_unknown() {
+        let text = "function @f spmd lanes 64 {
+            block0 pc 0x0:
+                v0: ui32 = const 0x1
+                leave.exit -> block0
+            }";
+        let func = parse_function(text, &[]).unwrap();
+        let mut facts = BlockFacts::new(&func);
+        facts.begin();
+        assert_eq!(facts.get(Value::new(0)), Fact::NONE);
+        facts.set(Value::new(0), Fact::number(1));
+        assert_eq!(facts.get(Value::new(0)), Fact::number(1));
+        facts.begin();
+        assert_eq!(facts.get(Value::new(0)), Fact::NONE);
     }
 }

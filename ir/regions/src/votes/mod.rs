@@ -70,7 +70,9 @@ pub fn localize(
         .collect();
     let post = graph::post_dominators(&succs);
     let preds = graph::predecessors(&succs);
-    let numbers = uniform_numbers(func, &succs, meter)?;
+    let mut values = fact::BlockFacts::new(func);
+    meter.hold(values.bytes())?;
+    let numbers = uniform_numbers(func, &succs, &mut values, meter)?;
     let mut votes = BTreeMap::new();
     let mut left = LOOKS * func.blocks.len() + MORE_LOOKS;
     // Inner votes come after outer ones and are visited first.
@@ -87,10 +89,11 @@ pub fn localize(
         };
         let start = state_at_vote(func, block, before, vote.mask, &numbers[block.index()]);
         let paths = Paths { func, live, succs: &succs, meter };
-        if let Some(changes) = paths.changes(block, meeting, start, &mut left)? {
+        if let Some(changes) = paths.changes(block, meeting, start, &mut values, &mut left)? {
             votes.insert(block, Candidate { inst: vote.inst, meeting, changes });
         }
     }
+    meter.release(values.bytes());
     unseen::keep_unseen(func, live, &mut votes, meter)?;
     for vote in votes.values() {
         func.inst_mut(vote.inst).op = Opcode::Any;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Change;
-use super::fact::Fact;
+use super::fact::{BlockFacts, Fact};
 use crate::liveness::SlotLiveness;
 use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Slot, Value};
@@ -15,6 +15,7 @@ use warpjit_ir_core::opcodes::Opcode;
 pub(super) fn uniform_numbers(
     func: &Function,
     succs: &[Vec<usize>],
+    values: &mut BlockFacts,
     meter: &Meter,
 ) -> Result<Vec<Vec<Option<u64>>>, Stopped> {
     let mut starts: Vec<Option<Vec<Fact>>> = vec![None; func.blocks.len()];
@@ -26,7 +27,7 @@ pub(super) fn uniform_numbers(
             meter.step(1)?;
             let mut state = starts[at].clone().expect("it was put there with the block");
             // Other effects do not change slots.
-            run(func, Block::new(at), &mut state, |_| true);
+            run(func, Block::new(at), (&mut state, values), |_| true);
             for (fact, slot) in state.iter_mut().zip(&func.slots) {
                 fact.number = fact.number.filter(|_| slot.ty.uniform);
             }
@@ -140,6 +141,7 @@ impl Paths<'_> {
         vote: Block,
         meeting: Block,
         start: Vec<Fact>,
+        values: &mut BlockFacts,
         left: &mut usize,
     ) -> Result<Option<Vec<Change>>, Stopped> {
         let mut walk =
@@ -160,7 +162,7 @@ impl Paths<'_> {
                 return Ok(None);
             }
             let mut state = walk.states[&at].clone();
-            if !run(self.func, block, &mut state, |_| false) {
+            if !run(self.func, block, (&mut state, values), |_| false) {
                 return Ok(None);
             }
             for &next in &self.succs[at] {
@@ -211,14 +213,21 @@ impl Walk {
     }
 }
 
-/// Evaluates a block for a lane; false if it contains an effect or a cross-lane operation that `may` does not allow.
-fn run(func: &Function, block: Block, state: &mut [Fact], may: impl Fn(Opcode) -> bool) -> bool {
+/// Evaluates a block for a lane, with what is known of slots; false if it contains an effect or a cross-lane operation that `may` does not
+/// allow.
+fn run(
+    func: &Function,
+    block: Block,
+    (state, values): (&mut [Fact], &mut BlockFacts),
+    may: impl Fn(Opcode) -> bool,
+) -> bool {
     let mut fits = true;
-    let mut values: HashMap<Value, Fact> = HashMap::new();
+    values.begin();
+    let mut args: Vec<Fact> = Vec::new();
     for &inst in &func.block(block).insts {
         let data = func.inst(inst);
-        let args: Vec<Fact> =
-            data.args.iter().map(|v| values.get(v).copied().unwrap_or(Fact::NONE)).collect();
+        args.clear();
+        args.extend(data.args.iter().map(|&v| values.get(v)));
         let is_off = |n: usize| args.get(n).is_some_and(|guard| guard.number == Some(0));
         let result = match (data.op, data.imm) {
             (Opcode::SlotGet, Imm::Slot(slot)) => state[slot.index()],
@@ -237,7 +246,7 @@ fn run(func: &Function, block: Block, state: &mut [Fact], may: impl Fn(Opcode) -
             _ => Fact::of_result(func, data, &args),
         };
         if let Some(v) = data.result {
-            values.insert(v, result);
+            values.set(v, result);
         }
     }
     fits

@@ -170,7 +170,7 @@ fn finish_division(e: &mut Emit<'_>, inst: &Inst, width: Width, value: Value) ->
 /// Whether a mask is made from a number that this block computes, not from a slot that other blocks have written.
 fn is_made_as_number(func: &Function, flag: Value) -> bool {
     let Some(InstData { op: Opcode::LaneBit, args, .. }) = func.def_inst(flag) else { return false };
-    let mut work = args.clone();
+    let mut work = args.to_vec();
     while let Some(v) = work.pop() {
         match func.def_inst(v) {
             None | Some(InstData { op: Opcode::SlotGet, .. }) => return false,

@@ -6,6 +6,7 @@ use crate::eval::eval_scalar;
 use crate::function::{Form, Imm, InstData};
 use crate::opcodes::{IntCC, Opcode};
 use crate::types::Scalar;
+use smallvec::smallvec;
 
 /// How many operations deep a select between two constants is searched for.
 const DEPTH: u32 = 5;
@@ -37,7 +38,7 @@ impl Folder<'_> {
             return Some(Act::Const(u64::from(matches!(cc, Eq | Sle | Sge | Ule | Uge))));
         }
         if self.c(a).is_some() && self.c(b).is_none() {
-            return Some(Act::Now(Opcode::Icmp, vec![b, a], Imm::Int(cc.swapped())));
+            return Some(Act::Now(Opcode::Icmp, smallvec![b, a], Imm::Int(cc.swapped())));
         }
         if let Some(truth) = self.compare_known(cc, a, b) {
             return Some(Act::Const(u64::from(truth)));
@@ -109,7 +110,7 @@ impl Folder<'_> {
             let holds = |x| eval_scalar(Opcode::Icmp, &Imm::Int(cc), &[scalar, scalar], Scalar::I1, &[x, n]);
             return match (holds(t)?, holds(f)?) {
                 (1, 0) => Some(Act::Is(c)),
-                (0, 1) => Some(Act::Now(Opcode::Inot, vec![c], Imm::None)),
+                (0, 1) => Some(Act::Now(Opcode::Inot, smallvec![c], Imm::None)),
                 (truth, _) => Some(Act::Const(truth)),
             };
         }
@@ -130,7 +131,7 @@ impl Folder<'_> {
                 self.icmp_by(cc, x, n.wrapping_sub(m))
             }
             (Opcode::Isub | Opcode::Ixor, &[x, y]) if equality && n == 0 => {
-                Some(Act::Now(Opcode::Icmp, vec![x, y], Imm::Int(cc)))
+                Some(Act::Now(Opcode::Icmp, smallvec![x, y], Imm::Int(cc)))
             }
             (Opcode::Ixor, &[x, y]) if equality => {
                 let m = self.c(y)?;
@@ -182,7 +183,7 @@ impl Folder<'_> {
 
     fn icmp_by(&mut self, cc: IntCC, a: Value, bits: u64) -> Option<Act> {
         let b = self.constant(self.scalar(a), bits);
-        Some(Act::Now(Opcode::Icmp, vec![a, b], Imm::Int(cc)))
+        Some(Act::Now(Opcode::Icmp, smallvec![a, b], Imm::Int(cc)))
     }
 
     /// If `value` is a select between two constants: the condition and the constants.
@@ -225,7 +226,7 @@ impl Folder<'_> {
             return Some(Act::Is(if truth != 0 { a } else { b }));
         }
         if let Some(&[x]) = self.is(c, Opcode::Inot) {
-            return Some(Act::Now(Opcode::Select, vec![x, b, a], Imm::None));
+            return Some(Act::Now(Opcode::Select, smallvec![x, b, a], Imm::None));
         }
         let scalar = self.scalar(a);
         // In mask form nothing reads values of lanes that did not enter, except masks, and lanes of the same quad.
@@ -239,40 +240,40 @@ impl Folder<'_> {
         match (scalar, self.c(a), self.c(b)) {
             (_, Some(x), Some(y)) if x == y => return Some(Act::Is(a)),
             (Scalar::I1, Some(1), Some(0)) => return Some(Act::Is(c)),
-            (Scalar::I1, Some(0), Some(1)) => return Some(Act::Now(Opcode::Inot, vec![c], Imm::None)),
-            (Scalar::I1, Some(1), _) => return Some(Act::Now(Opcode::Ior, vec![c, b], Imm::None)),
-            (Scalar::I1, _, Some(0)) => return Some(Act::Now(Opcode::Iand, vec![c, a], Imm::None)),
+            (Scalar::I1, Some(0), Some(1)) => return Some(Act::Now(Opcode::Inot, smallvec![c], Imm::None)),
+            (Scalar::I1, Some(1), _) => return Some(Act::Now(Opcode::Ior, smallvec![c, b], Imm::None)),
+            (Scalar::I1, _, Some(0)) => return Some(Act::Now(Opcode::Iand, smallvec![c, a], Imm::None)),
             (Scalar::I1, Some(0), _) => {
                 let not = self.make(Opcode::Inot, &[c], Imm::None, Scalar::I1);
-                return Some(Act::Now(Opcode::Iand, vec![not, b], Imm::None));
+                return Some(Act::Now(Opcode::Iand, smallvec![not, b], Imm::None));
             }
             (Scalar::I1, _, Some(1)) => {
                 let not = self.make(Opcode::Inot, &[c], Imm::None, Scalar::I1);
-                return Some(Act::Now(Opcode::Ior, vec![not, a], Imm::None));
+                return Some(Act::Now(Opcode::Ior, smallvec![not, a], Imm::None));
             }
             (Scalar::I32 | Scalar::I64, Some(x), Some(0)) if x == scalar.bit_mask() => {
-                return Some(Act::Now(Opcode::Bmask, vec![c], Imm::None));
+                return Some(Act::Now(Opcode::Bmask, smallvec![c], Imm::None));
             }
             _ => {}
         }
         if let Some(&[d, x, y]) = self.is(a, Opcode::Select) {
             if d == c {
-                return Some(Act::Now(Opcode::Select, vec![c, x, b], Imm::None));
+                return Some(Act::Now(Opcode::Select, smallvec![c, x, b], Imm::None));
             }
             // select c, (select d, x, b), b
             if y == b {
                 let both = self.make(Opcode::Iand, &[c, d], Imm::None, Scalar::I1);
-                return Some(Act::Now(Opcode::Select, vec![both, x, b], Imm::None));
+                return Some(Act::Now(Opcode::Select, smallvec![both, x, b], Imm::None));
             }
         }
         if let Some(&[d, x, y]) = self.is(b, Opcode::Select) {
             if d == c {
-                return Some(Act::Now(Opcode::Select, vec![c, a, y], Imm::None));
+                return Some(Act::Now(Opcode::Select, smallvec![c, a, y], Imm::None));
             }
             // select c, a, (select d, a, y)
             if x == a {
                 let either = self.make(Opcode::Ior, &[c, d], Imm::None, Scalar::I1);
-                return Some(Act::Now(Opcode::Select, vec![either, a, y], Imm::None));
+                return Some(Act::Now(Opcode::Select, smallvec![either, a, y], Imm::None));
             }
         }
         // If the condition says that the alternatives are equal, either one will do.

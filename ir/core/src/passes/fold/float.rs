@@ -7,6 +7,7 @@ use crate::entities::Value;
 use crate::function::{Imm, InstData};
 use crate::opcodes::{FloatCC, Opcode};
 use crate::types::Scalar;
+use smallvec::smallvec;
 
 /// How many operations deep a value is examined to exclude a NaN.
 const DEPTH: u32 = 6;
@@ -24,7 +25,7 @@ impl Folder<'_> {
             }
             (F16ToF32, &[a]) => {
                 let x = self.demand(a, 0xffff)?;
-                Some(Act::Now(F16ToF32, vec![x], data.imm))
+                Some(Act::Now(F16ToF32, smallvec![x], data.imm))
             }
             (Fneg, &[a]) => Some(Act::Is(self.is(a, Fneg)?[0])),
             (Fabs, &[a]) => {
@@ -32,7 +33,7 @@ impl Folder<'_> {
                     return Some(Act::Is(a));
                 }
                 let &[x] = self.is(a, Fneg)? else { return None };
-                Some(Act::Now(Fabs, vec![x], Imm::None))
+                Some(Act::Now(Fabs, smallvec![x], Imm::None))
             }
             (Fflush, &[a]) => is_flushed(self.func, a).then_some(Act::Is(a)),
             (Fcanon, &[a]) => {
@@ -42,10 +43,10 @@ impl Folder<'_> {
                 match self.def(a)? {
                     InstData { op: Fcanon, imm, .. } if *imm == data.imm => Some(Act::Is(a)),
                     // Only the outer `fcanon` matters.
-                    InstData { op: Fcanon, args, .. } => Some(Act::Now(Fcanon, vec![args[0]], data.imm)),
+                    InstData { op: Fcanon, args, .. } => Some(Act::Now(Fcanon, smallvec![args[0]], data.imm)),
                     InstData { op: Select, args, .. } => {
                         let quiet = self.quietened(&args.clone())?;
-                        Some(Act::Now(Fcanon, vec![quiet], data.imm))
+                        Some(Act::Now(Fcanon, smallvec![quiet], data.imm))
                     }
                     _ => None,
                 }
@@ -93,12 +94,12 @@ impl Folder<'_> {
             (true, false) => (x, x),
             (true, true) => (x, y),
         };
-        ((x, y) != (a, b)).then(|| Act::Now(Opcode::Fsignals, vec![x, y], Imm::None))
+        ((x, y) != (a, b)).then(|| Act::Now(Opcode::Fsignals, smallvec![x, y], Imm::None))
     }
 
     /// Sums of negated operands.
     fn negated(&mut self, data: &InstData, a: Value, b: Value) -> Option<Act> {
-        let now = |op, x, y| Some(Act::Now(op, vec![x, y], data.imm));
+        let now = |op, x, y| Some(Act::Now(op, smallvec![x, y], data.imm));
         match (data.op, self.is(a, Opcode::Fneg), self.is(b, Opcode::Fneg)) {
             (Opcode::Fadd, _, Some(&[y])) => now(Opcode::Fsub, a, y),
             (Opcode::Fadd, Some(&[x]), _) => now(Opcode::Fsub, b, x),
@@ -116,10 +117,10 @@ impl Folder<'_> {
         };
         let ftz = data.imm == Imm::Ftz(true);
         if value == 1.0 {
-            return Some(if ftz { Act::Now(Opcode::Fflush, vec![a], Imm::None) } else { Act::Is(a) });
+            return Some(if ftz { Act::Now(Opcode::Fflush, smallvec![a], Imm::None) } else { Act::Is(a) });
         }
         if value == -1.0 && !ftz {
-            return Some(Act::Now(Opcode::Fneg, vec![a], Imm::None));
+            return Some(Act::Now(Opcode::Fneg, smallvec![a], Imm::None));
         }
         if data.op == Opcode::Fdiv && is_power_of_two(n, scalar) {
             // The reciprocal of a power of two is exact; both round the same product once.
@@ -129,7 +130,7 @@ impl Folder<'_> {
             };
             if is_power_of_two(bits, scalar) {
                 let b = self.constant(scalar, bits);
-                return Some(Act::Now(Opcode::Fmul, vec![a, b], data.imm));
+                return Some(Act::Now(Opcode::Fmul, smallvec![a, b], data.imm));
             }
         }
         None
@@ -159,7 +160,7 @@ impl Folder<'_> {
             FloatCC::Uno if ordered => return Some(Act::Const(0)),
             // A constant that is not a NaN does not matter, so test the other operand only.
             FloatCC::Ord | FloatCC::Uno if a != b && self.c(b).is_some() && !nan(self, b) => {
-                return Some(Act::Now(Opcode::Fcmp, vec![a, a], data.imm));
+                return Some(Act::Now(Opcode::Fcmp, smallvec![a, a], data.imm));
             }
             _ => {}
         }
@@ -171,14 +172,14 @@ impl Folder<'_> {
                 FloatCC::Ueq | FloatCC::Ule | FloatCC::Uge => return Some(Act::Const(1)),
                 FloatCC::Ord | FloatCC::Uno => return self.flushed_operands(data),
             };
-            return Some(Act::Now(Opcode::Fcmp, vec![a, a], Imm::FloatCmp(with_nan, ftz)));
+            return Some(Act::Now(Opcode::Fcmp, smallvec![a, a], Imm::FloatCmp(with_nan, ftz)));
         }
         self.flushed_operands(data)
     }
 
     fn extend(&mut self, op: Opcode, a: Value) -> Option<Act> {
         if op == Opcode::Sext && self.bits(a).clear(0x8000_0000) {
-            return Some(Act::Now(Opcode::Zext, vec![a], Imm::None));
+            return Some(Act::Now(Opcode::Zext, smallvec![a], Imm::None));
         }
         // The low half of a value that has nothing else.
         let &[x] = self.is(a, Opcode::Trunc)? else { return None };
@@ -194,12 +195,12 @@ impl Folder<'_> {
         let data = self.def(a)?.clone();
         match (data.op, data.args.as_slice()) {
             (Zext | Sext, &[x]) => Some(Act::Is(x)),
-            (Bmask, &[c]) => Some(Act::Now(Bmask, vec![c], Imm::None)),
+            (Bmask, &[c]) => Some(Act::Now(Bmask, smallvec![c], Imm::None)),
             (Iadd | Isub | Imul | Iand | Ior | Ixor, &[x, y]) => {
                 let only = self.uses.count(a) <= 1;
                 let (x, y) = (self.narrow(x, only)?, self.narrow(y, only)?);
                 let (x, y) = (self.low(x), self.low(y));
-                Some(Act::Now(data.op, vec![x, y], Imm::None))
+                Some(Act::Now(data.op, smallvec![x, y], Imm::None))
             }
             (Ishl, &[x, y]) => {
                 let n = self.c(y)? % 64;
@@ -218,7 +219,7 @@ impl Folder<'_> {
                     // The high half of a product.
                     for (extend, high) in [(Zext, Umulhi), (Sext, Smulhi)] {
                         if let (Some(&[p]), Some(&[q])) = (self.is(p, extend), self.is(q, extend)) {
-                            return Some(Act::Now(high, vec![p, q], Imm::None));
+                            return Some(Act::Now(high, smallvec![p, q], Imm::None));
                         }
                     }
                 }
@@ -229,7 +230,7 @@ impl Folder<'_> {
             }
             _ => {
                 let x = self.demand(a, 0xffff_ffff)?;
-                Some(Act::Now(Trunc, vec![x], Imm::None))
+                Some(Act::Now(Trunc, smallvec![x], Imm::None))
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::entities::Value;
 use crate::function::{Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
+use smallvec::smallvec;
 
 /// How many operands deep unused bits are searched for.
 const DEPTH: u32 = 6;
@@ -46,7 +47,7 @@ impl Folder<'_> {
                 }
                 for (x, y) in [(a, b), (b, a)] {
                     if let Some(&[z]) = self.is(y, Ineg) {
-                        return Some(Act::Now(Isub, vec![x, z], Imm::None));
+                        return Some(Act::Now(Isub, smallvec![x, z], Imm::None));
                     }
                     // (z - x) + x
                     if let Some((z, w)) = self.is2(y, Isub)
@@ -65,7 +66,7 @@ impl Folder<'_> {
                     return if n == 0 { Some(Act::Is(a)) } else { self.by(Iadd, a, n.wrapping_neg()) };
                 }
                 if self.c(a) == Some(0) {
-                    return Some(Act::Now(Ineg, vec![b], Imm::None));
+                    return Some(Act::Now(Ineg, smallvec![b], Imm::None));
                 }
                 if let Some((x, y)) = self.is2(a, Iadd) {
                     if x == b {
@@ -76,21 +77,21 @@ impl Folder<'_> {
                     }
                 }
                 let &[x] = self.is(b, Ineg)? else { return None };
-                Some(Act::Now(Iadd, vec![a, x], Imm::None))
+                Some(Act::Now(Iadd, smallvec![a, x], Imm::None))
             }
             (Ineg, &[a]) => {
                 if let Some(&[x]) = self.is(a, Ineg) {
                     return Some(Act::Is(x));
                 }
                 let (x, y) = self.is2(a, Isub)?;
-                Some(Act::Now(Isub, vec![y, x], Imm::None))
+                Some(Act::Now(Isub, smallvec![y, x], Imm::None))
             }
             (Imul, &[a, b]) => {
                 let n = self.c(b)?;
                 match n {
                     0 => Some(Act::Const(0)),
                     1 => Some(Act::Is(a)),
-                    _ if n == mask => Some(Act::Now(Ineg, vec![a], Imm::None)),
+                    _ if n == mask => Some(Act::Now(Ineg, smallvec![a], Imm::None)),
                     _ if n.is_power_of_two() => self.by(Ishl, a, u64::from(n.trailing_zeros())),
                     _ => None,
                 }
@@ -137,7 +138,7 @@ impl Folder<'_> {
                 Ior if n & !of_a.ones == 0 => return Some(Act::Is(a)),
                 Ior if n == mask => return Some(Act::Const(mask)),
                 Ixor if n == 0 => return Some(Act::Is(a)),
-                Ixor if n == mask => return Some(Act::Now(Inot, vec![a], Imm::None)),
+                Ixor if n == mask => return Some(Act::Now(Inot, smallvec![a], Imm::None)),
                 _ => {}
             }
             if let Some((x, m)) = self.is_by(a, op) {
@@ -151,7 +152,7 @@ impl Folder<'_> {
             if op == Iand
                 && let Some(x) = self.demand(a, n)
             {
-                return Some(Act::Now(Iand, vec![x, b], Imm::None));
+                return Some(Act::Now(Iand, smallvec![x, b], Imm::None));
             }
         }
         for (x, y) in [(a, b), (b, a)] {
@@ -178,7 +179,7 @@ impl Folder<'_> {
                 && let Some((p, q)) = self.is2(y, Ixor)
                 && (p == x || q == x)
             {
-                return Some(Act::Now(Ior, vec![x, if p == x { q } else { p }], Imm::None));
+                return Some(Act::Now(Ior, smallvec![x, if p == x { q } else { p }], Imm::None));
             }
             // x & (!x & z) and the like
             if op == Iand
@@ -201,10 +202,10 @@ impl Folder<'_> {
             };
             if let Some((p, q)) = self.is2(y, dual) {
                 if self.complements(x, p) {
-                    return Some(Act::Now(op, vec![x, q], Imm::None));
+                    return Some(Act::Now(op, smallvec![x, q], Imm::None));
                 }
                 if self.complements(x, q) {
-                    return Some(Act::Now(op, vec![x, p], Imm::None));
+                    return Some(Act::Now(op, smallvec![x, p], Imm::None));
                 }
             }
         }
@@ -228,7 +229,7 @@ impl Folder<'_> {
         if op == Ixor
             && let (Some(&[x]), Some(&[y])) = (self.is(a, Inot), self.is(b, Inot))
         {
-            return Some(Act::Now(Ixor, vec![x, y], Imm::None));
+            return Some(Act::Now(Ixor, smallvec![x, y], Imm::None));
         }
         None
     }
@@ -281,7 +282,7 @@ impl Folder<'_> {
         let Some(count) = self.c(b) else {
             // Counts are taken modulo the width.
             let x = self.demand(b, width - 1)?;
-            return Some(Act::Now(op, vec![a, x], Imm::None));
+            return Some(Act::Now(op, smallvec![a, x], Imm::None));
         };
         if count >= width {
             return self.by(op, a, count % width);
@@ -304,14 +305,14 @@ impl Folder<'_> {
                         _ => self.make(Trunc, &[x], Imm::None, Scalar::I32),
                     };
                     if n == 32 {
-                        return Some(Act::Now(Sext, vec![low], Imm::None));
+                        return Some(Act::Now(Sext, smallvec![low], Imm::None));
                     }
                     let wide = self.make(Sext, &[low], Imm::None, Scalar::I64);
                     return self.by(Ishl, wide, 32 - n);
                 }
                 (Ushr, None) if n == 32 => {
                     if let Some(high) = self.high_word(a) {
-                        return Some(Act::Now(Zext, vec![high], Imm::None));
+                        return Some(Act::Now(Zext, smallvec![high], Imm::None));
                     }
                 }
                 _ => {}
@@ -361,7 +362,7 @@ impl Folder<'_> {
             return self.by(Iand, shifted, keep << n);
         }
         if op == Sshr && of_a.clear(mask ^ (mask >> 1)) {
-            return Some(Act::Now(Ushr, vec![a, b], Imm::None));
+            return Some(Act::Now(Ushr, smallvec![a, b], Imm::None));
         }
         let demanded = match op {
             Ishl => mask >> n,
@@ -369,7 +370,7 @@ impl Folder<'_> {
             _ => return None,
         };
         let x = self.demand(a, demanded)?;
-        Some(Act::Now(op, vec![x, b], Imm::None))
+        Some(Act::Now(op, smallvec![x, b], Imm::None))
     }
 
     /// Whether all bits of the value from bit `bits - 1` up are equal.

@@ -2,7 +2,7 @@
 //! of address or value bits that are not used.
 
 use super::{Act, Folder};
-use crate::function::{Imm, InstData};
+use crate::function::{Args, Imm, InstData};
 use crate::opcodes::{MemAccess, Opcode, Space};
 
 impl Folder<'_> {
@@ -28,13 +28,13 @@ impl Folder<'_> {
                 (0, Opcode::Load | Opcode::Atomic) => Some(Act::Const(0)),
                 (0, op) if op.is_translation() => Some(Act::Const(0)),
                 (0, _) => Some(Act::Gone),
-                _ => same(data.args[..values].to_vec()),
+                _ => same(Args::from_slice(&data.args[..values])),
             };
         }
         let Imm::Mem(mem) = data.imm else { return None };
         // Drop the guard of a load that cannot fault. Inactive lanes then load values that nothing uses.
         if data.op == Opcode::Load && data.args.len() > 1 && self.cannot_fault(data, mem) {
-            return same(data.args[..1].to_vec());
+            return same(Args::from_slice(&data.args[..1]));
         }
         let stores = matches!(data.op, Opcode::Store | Opcode::TranslateStore | Opcode::PermitStore);
         if stores && mem.bytes < 4 {

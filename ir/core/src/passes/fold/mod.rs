@@ -16,12 +16,16 @@ use super::rewrite::Aliases;
 use crate::analysis::{Bits, Cfg, KnownBits, Uses};
 use crate::entities::{Block, Inst, Value};
 use crate::eval::eval_scalar;
-use crate::function::{Form, Function, Imm, InstData, ValueDef};
+use crate::function::{Args, Form, Function, Imm, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
+use smallvec::smallvec;
 
 /// Most sweeps over the function. A rule may enable another one in code that has been visited already.
 const SWEEPS: usize = 5;
+/// After a sweep that changed fewer than one instruction of so many there is no other: it would take as long. What is left is found when
+/// the pass runs again; pipelines run it several times.
+const WORTH_A_SWEEP: usize = 256;
 /// Most rules applied to one instruction, so that rules cannot undo each other for ever.
 const STEPS: usize = 12;
 
@@ -29,15 +33,24 @@ const STEPS: usize = 12;
 pub fn run(func: &mut Function) -> bool {
     let mut changed = false;
     for _ in 0..SWEEPS {
-        if !sweep(func) {
+        let sweep = sweep(func);
+        changed |= sweep.changes > 0;
+        if sweep.changes * WORTH_A_SWEEP < sweep.visited.max(1) {
             break;
         }
-        changed = true;
     }
     changed
 }
 
-fn sweep(func: &mut Function) -> bool {
+/// What a sweep did.
+struct Sweep {
+    /// Instructions visited.
+    visited: usize,
+    /// Rules that it applied.
+    changes: usize,
+}
+
+fn sweep(func: &mut Function) -> Sweep {
     let cfg = Cfg::new(func);
     let known = KnownBits::new(func, &cfg.rpo);
     let uses = Uses::by(func, dce::needed(func));
@@ -50,7 +63,7 @@ fn sweep(func: &mut Function) -> bool {
         aliases,
         made: Vec::new(),
         pc: 0,
-        changed: false,
+        sweep: Sweep { visited: 0, changes: 0 },
         looks,
         looked_at: None,
     };
@@ -71,7 +84,7 @@ fn sweep(func: &mut Function) -> bool {
                 },
             };
             folder.aliases.set(param, value);
-            folder.changed = true;
+            folder.sweep.changes += 1;
         }
         kept.append(&mut folder.made);
         for inst in insts {
@@ -83,9 +96,9 @@ fn sweep(func: &mut Function) -> bool {
         }
         folder.func.block_mut(block).insts = kept;
     }
-    let Folder { aliases, changed, .. } = folder;
+    let Folder { aliases, sweep, .. } = folder;
     aliases.apply(func);
-    changed
+    sweep
 }
 
 /// What a rule makes of an instruction.
@@ -95,7 +108,7 @@ enum Act {
     /// The result is this constant.
     Const(u64),
     /// The instruction is another one with a result of the same element type.
-    Now(Opcode, Vec<Value>, Imm),
+    Now(Opcode, Args, Imm),
     /// The instruction does nothing.
     Gone,
 }
@@ -109,7 +122,7 @@ struct Folder<'a> {
     /// Instructions made for the current one, to stand before it.
     made: Vec<Inst>,
     pc: u32,
-    changed: bool,
+    sweep: Sweep,
     /// Whether lanes look at others of their quad.
     looks: bool,
     /// A copy of the instruction that rules are tried on. It stays here for the next one's operands.
@@ -144,6 +157,7 @@ impl Folder<'_> {
 
     /// Applies rules to an instruction; false if it is removed.
     fn visit(&mut self, inst: Inst) -> bool {
+        self.sweep.visited += 1;
         self.pc = self.func.inst(inst).pc;
         for arg in &mut self.func.inst_mut(inst).args {
             *arg = self.aliases.get(*arg);
@@ -154,7 +168,7 @@ impl Folder<'_> {
             copy.copy_from(self.func.inst(inst));
             let data = &copy;
             let Some(act) = self.step(data) else { break };
-            self.changed = true;
+            self.sweep.changes += 1;
             match act {
                 Act::Gone => stays = false,
                 Act::Is(value) => {
@@ -168,7 +182,7 @@ impl Folder<'_> {
                         let ty = &mut self.func.values[result.index()].ty;
                         *ty = Type::uniform(ty.scalar);
                         let bits = bits & ty.scalar.bit_mask();
-                        self.rewrite(inst, Opcode::Const, Vec::new(), Imm::Bits(bits));
+                        self.rewrite(inst, Opcode::Const, Args::new(), Imm::Bits(bits));
                         self.known.update(self.func, result);
                     }
                 }
@@ -187,7 +201,7 @@ impl Folder<'_> {
         stays
     }
 
-    fn rewrite(&mut self, inst: Inst, op: Opcode, args: Vec<Value>, imm: Imm) {
+    fn rewrite(&mut self, inst: Inst, op: Opcode, args: Args, imm: Imm) {
         let data = self.func.inst_mut(inst);
         data.op = op;
         data.args = args;
@@ -289,6 +303,6 @@ impl Folder<'_> {
     /// `op` of a value and a constant.
     fn by(&mut self, op: Opcode, a: Value, bits: u64) -> Option<Act> {
         let b = self.constant(self.scalar(a), bits);
-        Some(Act::Now(op, vec![a, b], Imm::None))
+        Some(Act::Now(op, smallvec![a, b], Imm::None))
     }
 }

@@ -9,6 +9,7 @@ use crate::entities::Value;
 use crate::function::Imm;
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
+use smallvec::smallvec;
 
 /// Most terms of a sum that are examined.
 const MOST_TERMS: usize = 6;
@@ -52,6 +53,6 @@ impl Folder<'_> {
         let first = terms
             .into_iter()
             .reduce(|sum, term| self.make(Opcode::Iadd, &[sum, term], Imm::None, Scalar::I64))?;
-        Some(Act::Now(Opcode::Iadd, vec![first, last], Imm::None))
+        Some(Act::Now(Opcode::Iadd, smallvec![first, last], Imm::None))
     }
 }

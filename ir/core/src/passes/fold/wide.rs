@@ -5,9 +5,10 @@
 
 use super::{Act, Folder};
 use crate::entities::Value;
-use crate::function::{Imm, InstData};
+use crate::function::{Args, Imm, InstData};
 use crate::opcodes::{IntCC, Opcode};
 use crate::types::Scalar;
+use smallvec::smallvec;
 
 /// How many operands deep a word is examined to find what it is half of.
 const DEPTH: u32 = 4;
@@ -40,7 +41,7 @@ impl Folder<'_> {
             return Some(Act::Is(whole));
         }
         if self.is_by(high, Opcode::Sshr) == Some((low, 31)) {
-            return Some(Act::Now(Opcode::Sext, vec![low], Imm::None));
+            return Some(Act::Now(Opcode::Sext, smallvec![low], Imm::None));
         }
         let (p, q) = self.is2(low, Opcode::Imul).unwrap_or((low, low));
         for (op, extend) in [(Opcode::Umulhi, Opcode::Zext), (Opcode::Smulhi, Opcode::Sext)] {
@@ -48,13 +49,13 @@ impl Folder<'_> {
                 && ((r, t) == (p, q) || (t, r) == (p, q))
             {
                 let [p, q] = [p, q].map(|v| self.make(extend, &[v], Imm::None, Scalar::I64));
-                return Some(Act::Now(Opcode::Imul, vec![p, q], Imm::None));
+                return Some(Act::Now(Opcode::Imul, smallvec![p, q], Imm::None));
             }
         }
         // The halves of a word shifted left.
         if let Some((x, n, extend)) = self.moved_up(low, high) {
             let (wide, by) = (self.make(extend, &[x], Imm::None, Scalar::I64), self.constant(Scalar::I64, n));
-            return Some(Act::Now(Opcode::Ishl, vec![wide, by], Imm::None));
+            return Some(Act::Now(Opcode::Ishl, smallvec![wide, by], Imm::None));
         }
         self.sum(low, high)
             .or_else(|| self.difference(low, high))
@@ -250,7 +251,7 @@ impl Folder<'_> {
         if let (Some(low), Some(top)) = (self.c(y), terms.iter().position(|&term| self.c(term).is_some())) {
             let bits = self.c(terms.remove(top)).unwrap_or(0) << 32 | low;
             let (x, y) = (self.with_terms(x, &terms), self.constant(Scalar::I64, bits));
-            return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+            return Some(Act::Now(Opcode::Iadd, smallvec![x, y], Imm::None));
         }
         // One of x and y is a sum itself, with a carry of its own.
         for (x, y) in [(x, y), (y, x)] {
@@ -258,7 +259,7 @@ impl Folder<'_> {
             if terms.iter().any(|&term| self.is_carry(term, x, p, q)) {
                 let rest = rest.unwrap_or_else(|| self.total(&terms));
                 let (x, y) = (self.join(x, rest), self.zext(y));
-                return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+                return Some(Act::Now(Opcode::Iadd, smallvec![x, y], Imm::None));
             }
         }
         // One is the low word of a product.
@@ -266,7 +267,7 @@ impl Folder<'_> {
             if let Some([p, q]) = self.factors(x, &mut terms) {
                 let product = self.make(Opcode::Imul, &[p, q], Imm::None, Scalar::I64);
                 let other = self.with_terms(y, &terms);
-                return Some(Act::Now(Opcode::Iadd, vec![product, other], Imm::None));
+                return Some(Act::Now(Opcode::Iadd, smallvec![product, other], Imm::None));
             }
         }
         // Any pairing of low and high words is correct; halves of one value fold best.
@@ -275,7 +276,7 @@ impl Folder<'_> {
             if let Some(with) = with {
                 let p = terms.remove(with);
                 let (x, y) = (self.join(x, p), self.with_terms(y, &terms));
-                return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+                return Some(Act::Now(Opcode::Iadd, smallvec![x, y], Imm::None));
             }
         }
         // A pointer's halves are uniform, an index's are not. So pair uniform words with uniform ones.
@@ -293,7 +294,7 @@ impl Folder<'_> {
                 (self.join(x, rest), self.zext(y))
             }
         };
-        Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None))
+        Some(Act::Now(Opcode::Iadd, smallvec![x, y], Imm::None))
     }
 
     /// `(p:x) + y` of words where p and y are uniform and x is varying: pairs the uniform ones, so that the varying
@@ -307,7 +308,7 @@ impl Folder<'_> {
             let uniform = [p, y, x].map(|v| self.func.ty(v).uniform);
             if uniform == [true, true, false] {
                 let (index, base) = (self.zext(x), self.join(y, p));
-                return Some(Act::Now(Opcode::Iadd, vec![index, base], Imm::None));
+                return Some(Act::Now(Opcode::Iadd, smallvec![index, base], Imm::None));
             }
         }
         None
@@ -349,7 +350,7 @@ impl Folder<'_> {
     fn product(&mut self, low: Value, high: Value) -> Option<Act> {
         let mut terms = self.terms(high);
         let factors = self.factors(low, &mut terms)?;
-        terms.is_empty().then(|| Act::Now(Opcode::Imul, factors.to_vec(), Imm::None))
+        terms.is_empty().then(|| Act::Now(Opcode::Imul, Args::from_slice(&factors), Imm::None))
     }
 
     /// The factors of a 64-bit product with the given low word. Removes from `terms` those that make up its high word.
@@ -408,13 +409,13 @@ impl Folder<'_> {
                 if c == d && (self.meet(a, p, DEPTH) || self.meet(b, q, DEPTH)) =>
             {
                 let (x, y) = (self.join(a, p), self.join(b, q));
-                Some(Act::Now(Select, vec![c, x, y], Imm::None))
+                Some(Act::Now(Select, smallvec![c, x, y], Imm::None))
             }
             (op @ (Iand | Ior | Ixor), &[a, b], &[p, q]) => {
                 for (p, q) in [(p, q), (q, p)] {
                     if self.meet(a, p, DEPTH) || self.meet(b, q, DEPTH) {
                         let (x, y) = (self.join(a, p), self.join(b, q));
-                        return Some(Act::Now(op, vec![x, y], Imm::None));
+                        return Some(Act::Now(op, smallvec![x, y], Imm::None));
                     }
                 }
                 None
@@ -452,7 +453,7 @@ impl Folder<'_> {
             Some((p, q)) => (self.join(x, p), self.join(y, q)),
             None => (self.join(x, rest), self.zext(y)),
         };
-        Some(Act::Now(Opcode::Isub, vec![x, y], Imm::None))
+        Some(Act::Now(Opcode::Isub, smallvec![x, y], Imm::None))
     }
 
     /// Whether two words are the halves of an existing 64-bit value.
