@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use warpjit_runtime::{Access, Config, Engine, FaultKind, HostLevel, Memory, Tier};
+use warpjit_runtime::{Access, CacheConfig, Config, Engine, FaultKind, HostLevel, Memory, Tier};
 use warpjit_tests::gcn::one_wave::{DATA, launch, program};
 use warpjit_tests::random::rng::Random;
 use warpjit_tests::random::seeds::seeds;
@@ -205,6 +205,43 @@ fn random_waves_leave_the_same_memory() {
                 let differs = after.iter().zip(wanted.iter()).position(|(a, b)| a != b);
                 assert_eq!(differs, None, "run {run}, {name}");
             }
+        }
+    }
+}
+
+/// Regions that come from the disk have nothing kept to be joined from: they are cut and optimised again.
+#[test]
+fn regions_from_the_cache_are_joined() {
+    for seed in seeds(100, 4) {
+        let text = random_text(seed);
+        let mut random = Random::new(seed + 1000);
+        let content: Vec<u8> = (0..BYTES / 4).flat_map(|_| random.word().to_le_bytes()).collect();
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("chains-{seed}-{}", std::process::id()));
+        for groups in [Some(0), Some(2)] {
+            let mut wanted: Option<Vec<u8>> = None;
+            // Interpreted; compiled and saved; loaded.
+            for (tier, join_after) in
+                [(Tier::Interp, None), (Tier::Jit, Some(u32::MAX)), (Tier::Jit, Some(0))]
+            {
+                let name = format!("seed {seed}, {groups:?}, {tier:?}, {join_after:?}\n{text}");
+                let config =
+                    Config::default().tier(tier).threads(1).host(HostLevel::Avx2).chunk_groups(groups);
+                let cache = Some(CacheConfig::new(&folder));
+                let engine = Engine::new(config.join_after(join_after).cache(cache)).expect("an engine");
+                let program = program(&text);
+                for run in 0..2 {
+                    let memory = memory(&engine, &content);
+                    let report =
+                        engine.run(&program, &memory, &launch()).unwrap_or_else(|e| panic!("{e}: {name}"));
+                    assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
+                    let mut after = vec![0; BYTES];
+                    memory.read(DATA, &mut after).expect("readable");
+                    let wanted = wanted.get_or_insert_with(|| after.clone());
+                    assert!(after == *wanted, "run {run}, {name}");
+                }
+            }
+            let _ = std::fs::remove_dir_all(&folder);
         }
     }
 }

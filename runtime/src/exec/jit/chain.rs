@@ -7,7 +7,8 @@
 //! regions its state is in its frame as it always is, so everything else stays as it was: the chain's versions stand for the
 //! single ones, with their numbers and assumptions.
 //!
-//! - A *link* is a version of a region, as it was cut and optimised, with its loop over chunks. After the loop, code does what the driver
+//! - A *link* is a version of a region, as it was cut and optimised, with its loop over chunks. That is kept with the version
+//!   ([`Source`]), or else made again. After the loop, code does what the driver
 //!   would: it tells the exit, decides a branch by its condition in all lanes, checks what the next link assumes of slots and does not
 //!   know from the link before, and jumps there. If the check fails, it tries the region's other versions.
 //! - `Context::chain_left` holds the guest instructions that a call may run: what the time slice leaves, and less where it must be
@@ -20,17 +21,19 @@
 //! - Chains are not stored on disk: regions from the cache are joined again. With limits, counts or pauses there are none, because the
 //!   driver looks after each region then.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use warpjit_backend::{self as backend, Link, LinkExit, Options, Passage, Shape, SlotShape};
+use warpjit_ir::passes::renumber;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, full};
-use warpjit_ir::{Block, Meter, Slot, Terminator};
+use warpjit_ir::{Block, Form, Function, Meter, Slot, Terminator};
 
+use super::compiled::Source;
 use super::{Assumption, CodeFacts, Compiled, Cut, Jit, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
@@ -81,12 +84,20 @@ pub(super) struct Chains {
     number: AtomicU32,
     /// All, the last one last: warps may still run in earlier ones.
     list: Mutex<Vec<Arc<Chain>>>,
+    /// Instructions of the regions that are kept to be joined ([`Source`]), and the bytes that they take.
+    kept: AtomicUsize,
+    kept_bytes: AtomicUsize,
 }
 
 impl Chains {
     /// All that have been made.
     pub(super) fn all(&self) -> Vec<Arc<Chain>> {
         lock(&self.list).clone()
+    }
+
+    /// Bytes of what is kept to be joined.
+    pub(super) fn bytes_kept(&self) -> usize {
+        self.kept_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -95,8 +106,7 @@ struct Part {
     at: Block,
     /// The version that there is of it; none if the interpreter runs its block.
     code: Option<Arc<Compiled>>,
-    region: Region,
-    options: Options,
+    source: Arc<Source>,
 }
 
 impl Part {
@@ -116,6 +126,31 @@ impl Jit {
         let counts = self.variant.count || self.variant.exact_steps || self.variant.bounded;
         let never = self.variant.join_after == Some(u32::MAX);
         self.generator.joins_regions() && !never && !counts && self.kernel.steps_slot().is_none()
+    }
+
+    /// What is kept of a region that was compiled. `None` where no other region follows, where nothing is joined any more, and where a chain
+    /// has no room for it. Listings show a region's SSA, which is not kept.
+    pub(super) fn source(&self, mut region: Region, options: Options) -> Option<Arc<Source>> {
+        let leads_on = region.exits.iter().any(|&exit| exit != ExitKind::Ended);
+        let more = self.chains.made.load(Ordering::Relaxed) < MOST_CHAINS;
+        if !self.may_join() || !more || !leads_on || options.list || options.may_wait {
+            return None;
+        }
+        let insts = insts_of(&region);
+        let room = |kept: usize| (kept + insts <= MOST_INSTS).then_some(kept + insts);
+        self.chains.kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        region.ssa = Function::new("", Form::Spmd, region.mask.lanes);
+        renumber::run(&mut region.mask);
+        self.chains.kept_bytes.fetch_add(region.mask.bytes(), Ordering::Relaxed);
+        Some(Arc::new(Source { region, options }))
+    }
+
+    /// Drops what is kept: no further chain is made.
+    fn drop_sources(&self) {
+        for versions in &self.versions {
+            lock(versions).list.iter().for_each(|code| *lock(&code.source) = None);
+        }
+        self.chains.kept_bytes.store(0, Ordering::Relaxed);
     }
 
     /// How many hops are told at a time: `usual`, or each where the configuration says how many are enough.
@@ -214,6 +249,9 @@ impl Jit {
             // The single regions serve.
             Err(_) => {}
         }
+        if self.chains.made.load(Ordering::Relaxed) >= MOST_CHAINS {
+            self.drop_sources();
+        }
     }
 
     /// Compiles a chain of all versions that may be in one, `whole`: with blocks that need all lanes.
@@ -233,7 +271,8 @@ impl Jit {
         };
         let mut links = Vec::with_capacity(parts.len());
         for (place, part) in parts.iter().enumerate() {
-            let written = written_slots(&part.region.mask);
+            let (region, options) = (&part.source.region, &part.source.options);
+            let written = written_slots(&region.mask);
             let passage = |to: Block| {
                 let to = parts.iter().position(|other| other.at == to)?;
                 let checks = parts[to].checks();
@@ -244,12 +283,12 @@ impl Jit {
                 Some(Passage { to, checks: checks.into_iter().filter(|check| !holds(check)).collect() })
             };
             let exits =
-                part.region.exits.iter().map(|&exit| self.link_exit(exit, number(exit), &passage)).collect();
+                region.exits.iter().map(|&exit| self.link_exit(exit, number(exit), &passage)).collect();
             let first_fault = faults.len() as u32;
-            faults.extend(part.region.faults.iter().copied());
+            faults.extend(region.faults.iter().copied());
             links.push(Link {
-                func: &part.region.mask,
-                options: part.options.clone(),
+                func: &region.mask,
+                options: options.clone(),
                 // Parts of blocks have none, and a loop of such links must end as well.
                 insts: self.kernel.func.block(part.at).guest_insts.max(1),
                 exits,
@@ -263,16 +302,19 @@ impl Jit {
             return Ok(None);
         }
         meter.stage("generating its code")?;
-        let options = parts[0].options.clone();
+        let options = parts[0].source.options.clone();
         let mut made = backend::compile_chain(&links, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| {
-            let parts = parts.iter().map(|part| (&part.region, part.assumptions(), &part.options));
+            let parts = parts.iter().map(|part| {
+                let Source { region, options } = &*part.source;
+                (region, part.assumptions(), options)
+            });
             self.list_chain(parts, &mut made)
         });
         let mut written = SlotSet::empty(self.kernel.func.slots.len());
         for part in &parts {
-            written.union(&written_slots(&part.region.mask));
+            written.union(&written_slots(&part.source.region.mask));
         }
         let mut first = self.compiled(made, self.kernel.func.entry)?;
         (first.listing, first.link) = (listing, Some(0));
@@ -298,6 +340,7 @@ impl Jit {
                 lanes: first.lanes,
                 number: part.code.as_ref().map_or(0, |code| code.number),
                 listing: None,
+                source: Mutex::default(),
             };
             (part.at, Arc::new(code))
         });
@@ -307,8 +350,6 @@ impl Jit {
     /// The regions to join, by block and version, cut and optimised as they were compiled.
     fn parts(&self, whole: bool, meter: &Meter) -> Result<Vec<Part>, Error> {
         let (mut parts, mut insts) = (Vec::new(), 0);
-        let insts_of =
-            |region: &Region| region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
         for at in self.kernel.func.block_ids() {
             let (list, none) = {
                 let versions = lock(&self.versions[at.index()]);
@@ -316,32 +357,38 @@ impl Jit {
             };
             if whole
                 && none
-                && let Some((region, options)) = self.whole_part(at, meter)?
+                && let Some(source) = self.whole_part(at, meter)?
             {
                 // Their vectors are many.
-                insts += insts_of(&region) * usize::from(options.chunk_groups.max(2) / 2);
+                insts += insts_of(&source.region) * usize::from(source.options.chunk_groups.max(2) / 2);
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
-                parts.push(Part { at, code: None, region, options });
+                parts.push(Part { at, code: None, source: Arc::new(source) });
             }
             for code in list {
                 if code.facts.waits != 0 || self.kernel.surely_waits(at) || !can_be_checked(&code) {
                     continue;
                 }
-                let Some((region, options)) = self.again(&code, meter)? else { continue };
-                insts += insts_of(&region);
+                let kept = lock(&code.source).clone();
+                debug_assert!(kept.as_ref().is_none_or(|kept| self.is_made_again(kept, &code)));
+                let source = match kept {
+                    Some(source) => Some(source),
+                    None => self.again(&code, meter)?.map(Arc::new),
+                };
+                let Some(source) = source else { continue };
+                insts += insts_of(&source.region);
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
-                parts.push(Part { at, code: Some(code), region, options });
+                parts.push(Part { at, code: Some(code), source });
             }
         }
         Ok(parts)
     }
 
     /// A block that the interpreter runs because it needs all lanes, for one chunk of the whole warp: in a chain it is not worth leaving.
-    fn whole_part(&self, at: Block, meter: &Meter) -> Result<Option<(Region, Options)>, Error> {
+    fn whole_part(&self, at: Block, meter: &Meter) -> Result<Option<Source>, Error> {
         if self.kernel.func.block(at).insts.len() > MOST_WHOLE_INSTS {
             return Ok(None);
         }
@@ -356,11 +403,21 @@ impl Jit {
         }
         self.generator.optimize(&mut region, meter)?;
         self.generator.specialize(&mut region, options.all_enter);
-        Ok(Some((region, options)))
+        Ok(Some(Source { region, options }))
+    }
+
+    /// Whether a version's region is the same when it is cut and optimised again.
+    fn is_made_again(&self, kept: &Source, code: &Compiled) -> bool {
+        self.again(code, &Meter::unlimited()).is_ok_and(|made| {
+            made.is_some_and(|mut made| {
+                renumber::run(&mut made.region.mask);
+                made.region.mask == kept.region.mask && made.options.slot_shapes == kept.options.slot_shapes
+            })
+        })
     }
 
     /// The region that a version was compiled from.
-    fn again(&self, code: &Compiled, meter: &Meter) -> Result<Option<(Region, Options)>, Error> {
+    fn again(&self, code: &Compiled, meter: &Meter) -> Result<Option<Source>, Error> {
         let none = SlotFacts::none(self.kernel.func.slots.len());
         let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
         for cut in cuts {
@@ -371,7 +428,7 @@ impl Jit {
                 && *region.faults == *code.facts.faults
                 && !region.may_wait
             {
-                return Ok(Some((region, options)));
+                return Ok(Some(Source { region, options }));
             }
         }
         Ok(None)
@@ -403,6 +460,11 @@ impl Jit {
             _ => ends,
         }
     }
+}
+
+/// Instructions of a region.
+fn insts_of(region: &Region) -> usize {
+    region.mask.blocks.iter().map(|block| block.insts.len()).sum()
 }
 
 /// Whether a chain can check all that code assumes.

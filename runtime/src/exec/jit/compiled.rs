@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use warpjit_backend::{self as backend, Context, Returns, SlotShape, TablePointer, TrapSite};
+use warpjit_backend::{self as backend, Context, Options, Returns, SlotShape, TablePointer, TrapSite};
 use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
+use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
@@ -15,6 +16,7 @@ use crate::CodeListing;
 use crate::debug::Announced;
 use crate::exec::carried;
 use crate::exec::memory::Rights;
+use crate::fork::Mutex;
 use crate::vm::{self, FloatMode};
 
 /// Machine code of a region.
@@ -37,6 +39,16 @@ pub struct Compiled {
     pub(super) number: u32,
     /// The code as text, if kept, until it is announced.
     pub(super) listing: Option<Box<CodeListing>>,
+    /// What it was made from, until no further chain is made.
+    pub(super) source: Mutex<Option<Arc<Source>>>,
+}
+
+/// What a version was compiled from: its region as the backend got it. A chain need not cut and optimise it again.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Without its SSA.
+    pub region: Region,
+    pub options: Options,
 }
 
 /// What is known of a region's code besides its bytes: what it refers to, what it assumes, and how it ends. The cache on disk keeps all of

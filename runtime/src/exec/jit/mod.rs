@@ -211,7 +211,7 @@ impl Jit {
     /// Bytes of compiled code, and of what is kept for each block.
     pub fn bytes_used(&self) -> usize {
         let of_block = size_of::<Mutex<Versions>>() + size_of::<AtomicU32>() + size_of::<AtomicBool>();
-        self.memory.used_bytes() + self.versions.len() * of_block
+        self.memory.used_bytes() + self.versions.len() * of_block + self.chains.bytes_kept()
     }
 
     /// Time in which at least one thread of a launch was compiling.
@@ -380,10 +380,11 @@ impl Jit {
         let mut code = self.compiled(made, at)?;
         self.cover(&region);
         code.listing = listing;
-        (code.facts.exits, code.facts.faults) = (region.exits.into(), region.faults.into());
+        (code.facts.exits, code.facts.faults) = (region.exits[..].into(), region.faults[..].into());
         (code.facts.assumptions, code.facts.start) = (assumptions, start);
         (code.facts.written, code.facts.steps) = (written_slots(&region.mask), region.steps);
         code.facts.waits = if region.may_wait { chunk_lanes } else { 0 };
+        code.source = Mutex::new(self.source(region, options));
         Ok(Some(code))
     }
 
@@ -526,6 +527,7 @@ impl Jit {
             lanes: self.kernel.func.lanes as usize,
             number: 0,
             listing: None,
+            source: Mutex::default(),
         })
     }
 }

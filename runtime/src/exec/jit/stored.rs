@@ -18,6 +18,7 @@ use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::Announced;
 use crate::digest::Digest;
 use crate::exec::strategy::Strategy;
+use crate::fork::Mutex;
 use crate::variant::Variant;
 
 use regions::{Names, Stored};
@@ -82,6 +83,7 @@ impl Jit {
                 tables: stored.facts.table_names.iter().map(|&table| table.into()).collect(),
                 facts: stored.facts,
                 listing: None,
+                source: Mutex::default(),
                 at: stored.at,
                 link: None,
                 lanes: self.kernel.func.lanes as usize,
