@@ -52,6 +52,48 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
     }
 }
 
+/// Whether the values of lanes are on a line, if nothing wraps. Its stride is known ([`step_of`]), or code computes it
+/// ([`EvenAddress::step`]): lanes' numbers are multiplied by something that all share.
+pub(crate) fn is_line(f: &Function, forms: &Forms, v: Value) -> bool {
+    line_within(f, forms, v, DEPTH)
+}
+
+fn line_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> bool {
+    if forms.of(v) == Form::Uniform || step_within(f, forms, v, depth).is_some() {
+        return true;
+    }
+    let Some(data) = f.def_inst(v).filter(|_| depth > 0) else { return false };
+    let of = |n: usize| line_within(f, forms, data.args[n], depth - 1);
+    match data.op {
+        Opcode::Iadd | Opcode::Isub => of(0) && of(1),
+        Opcode::Ishl => f.as_const(data.args[1]).is_some() && of(0),
+        Opcode::Imul => {
+            factor_of(forms, data).is_some_and(|(line, _)| line_within(f, forms, line, depth - 1))
+        }
+        Opcode::Sshr => {
+            without_ignored(f, data).is_some_and(|(whole, _)| line_within(f, forms, whole, depth - 1))
+        }
+        _ => false,
+    }
+}
+
+/// The operands of a product of which all lanes share one: that is the second here.
+fn factor_of(forms: &Forms, data: &InstData) -> Option<(Value, Value)> {
+    let (a, b) = (data.args[0], data.args[1]);
+    match [a, b].map(|v| forms.of(v) == Form::Uniform) {
+        [false, true] => Some((a, b)),
+        [true, false] => Some((b, a)),
+        _ => None,
+    }
+}
+
+/// Whether an access is made from the first lane's address where the stride that code computes is that of lanes side by side.
+pub(crate) fn is_tried_as_line(f: &Function, forms: &Forms, address: Value, mem: MemAccess) -> bool {
+    mem.bytes.is_multiple_of(mem.align.max(1))
+        && step_of(f, forms, address).is_none()
+        && is_line(f, forms, address)
+}
+
 /// The value of which the highest bits are replaced by the one below them, as devices do that ignore these bits of an address, and how many
 /// these are: `x` and `n` of `(x << n) >> n`.
 pub(crate) fn without_ignored(f: &Function, data: &InstData) -> Option<(Value, u8)> {
@@ -116,6 +158,9 @@ fn is_affine_access(data: &InstData, forms: &Forms, f: &Function, wide: bool, fu
         || !matches!(mem.space, Space::Global(_))
     {
         return false;
+    }
+    if is_tried_as_line(f, forms, data.args[0], mem) {
+        return true;
     }
     if !wide {
         return affine_step(f, forms, data.args[0], mem).is_some();
@@ -226,13 +271,20 @@ pub(crate) fn access_word(
 
 /// For each value: whether only addresses of contiguous accesses use it. Such values are not computed at their
 /// definition but at the access. With `words`, the same holds for addresses with one varying 32-bit value
-/// ([`access_word`]) and for strided accesses. `fused`: translations that are done where their access is.
-pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bool]) -> Vec<bool> {
+/// ([`access_word`]) and for strided accesses. `fused`: translations that are done where their access is. `by_line`: other operations that
+/// use their operands as addresses.
+pub(crate) fn address_only(
+    f: &Function,
+    forms: &Forms,
+    words: bool,
+    fused: &[bool],
+    by_line: impl Fn(&InstData) -> bool,
+) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
             let v = Value::new(n);
             let is_wide = f.ty(v).scalar == warpjit_ir::Scalar::I64 && !f.ty(v).uniform;
-            let made = step_of(f, forms, v).is_some() || words && word_of(f, forms, v).is_some();
+            let made = is_line(f, forms, v) || words && word_of(f, forms, v).is_some();
             is_wide && forms.of(v) == Form::Varying && made
         })
         .collect();
@@ -245,9 +297,10 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool, fused: &[bo
             let is_fused = data.op.is_translation() && fused.get(inst.index()) == Some(&true);
             let address = is_affine_access(data, forms, f, words, is_fused)
                 || words && access_word(data, together, forms, f).is_some();
+            let is_by_line = by_line(data);
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
-                if !(in_address || address && n == 0) {
+                if !(in_address || address && n == 0 || is_by_line) {
                     work.push(arg);
                 }
             }
@@ -291,6 +344,12 @@ pub(crate) trait EvenAddress<'a> {
     /// iadd or isub, 64 bits.
     fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     fn shift_left(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
+    /// A product, 64 bits.
+    fn product(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
+    /// A constant, 64 bits.
+    fn number(&mut self, n: i64) -> Self::Reg;
+    /// The number of the last lane whose value the first's tells, where a stride is computed.
+    fn last_lane(&self) -> i64;
     /// Replaces so many of the highest bits by the one below them.
     fn drop_ignored(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
     /// The last lane's 64-bit value minus the first lane's, given the stride.
@@ -306,6 +365,7 @@ pub(crate) trait EvenAddress<'a> {
     fn extend_vectors(&mut self, op: Opcode, words: &Self::Parts) -> Self::Parts;
     fn sum_vectors(&mut self, op: Opcode, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
     fn shift_vectors_left(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
+    fn product_of_vectors(&mut self, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
     fn drop_ignored_vectors(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
 
     /// Emits an affine address.
@@ -347,12 +407,21 @@ pub(crate) trait EvenAddress<'a> {
                 let Some((whole, count)) = without_ignored(f, data) else {
                     return Err(Error::Malformed("a shift in an even address".into()));
                 };
-                let stride = step_of(f, self.forms(), whole).unwrap_or(0);
                 let all = self.first_of(whole, wraps)?;
                 let first = self.drop_ignored(all, count);
-                let more = self.reach64(whole, stride);
-                if more != 0 {
-                    let (last, want) = (self.further(all, more), self.further(first, more));
+                let ends = match step_of(f, self.forms(), whole) {
+                    Some(stride) => {
+                        let more = self.reach64(whole, stride);
+                        (more != 0).then(|| (self.further(all, more), self.further(first, more)))
+                    }
+                    None => {
+                        let (step, lanes) = (self.step(whole)?, self.last_lane());
+                        let lanes = self.number(lanes);
+                        let more = self.product(step, lanes);
+                        Some((self.sum(Opcode::Iadd, all, more), self.sum(Opcode::Iadd, first, more)))
+                    }
+                };
+                if let Some((last, want)) = ends {
                     let last = self.drop_ignored(last, count);
                     let odd = self.differ(last, want);
                     self.add_wrap(wraps, odd);
@@ -363,7 +432,45 @@ pub(crate) trait EvenAddress<'a> {
                 let a = self.first_of(data.args[0], wraps)?;
                 Ok(self.shift_left(a, f.as_const(data.args[1]).unwrap_or(0) as u8))
             }
+            Opcode::Imul => {
+                let (line, factor) =
+                    factor_of(self.forms(), data).ok_or_else(|| Error::Malformed("no factor".into()))?;
+                let (line, factor) = (self.first_of(line, wraps)?, self.first_lane(factor)?);
+                Ok(self.product(line, factor))
+            }
             op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
+        }
+    }
+
+    /// Emits the stride of a line, modulo 2^64.
+    fn step(&mut self, v: Value) -> Result<Self::Reg, Error> {
+        let f = self.func();
+        if let Some(step) = step_of(f, self.forms(), v) {
+            return Ok(self.number(step));
+        }
+        let Some(data) = f.def_inst(v) else {
+            return Err(Error::Malformed("a stride from nowhere".into()));
+        };
+        match data.op {
+            Opcode::Iadd | Opcode::Isub => {
+                let (a, b) = (self.step(data.args[0])?, self.step(data.args[1])?);
+                Ok(self.sum(data.op, a, b))
+            }
+            Opcode::Ishl => {
+                let a = self.step(data.args[0])?;
+                Ok(self.shift_left(a, f.as_const(data.args[1]).unwrap_or(0) as u8))
+            }
+            Opcode::Imul => {
+                let (line, factor) =
+                    factor_of(self.forms(), data).ok_or_else(|| Error::Malformed("no factor".into()))?;
+                let (step, factor) = (self.step(line)?, self.first_lane(factor)?);
+                Ok(self.product(step, factor))
+            }
+            Opcode::Sshr => match without_ignored(f, data) {
+                Some((whole, _)) => self.step(whole),
+                None => Err(Error::Malformed("a shift in a stride".into())),
+            },
+            op => Err(Error::Malformed(format!("{} in a stride", op.name()))),
         }
     }
 
@@ -400,6 +507,10 @@ pub(crate) trait EvenAddress<'a> {
             Opcode::Ishl => {
                 let a = self.address_parts_of(data.args[0])?;
                 Ok(self.shift_vectors_left(&a, f.as_const(data.args[1]).unwrap_or(0) as u8))
+            }
+            Opcode::Imul => {
+                let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
+                Ok(self.product_of_vectors(&a, &b))
             }
             _ => self.vectors_of_value(v),
         }

@@ -10,7 +10,7 @@ use warpjit_ir::{Block, Function, Imm, InstData, MemAccess, Opcode, Scalar};
 
 use crate::affine::{Form, Forms};
 use crate::context::{Context, FAULT_OF_PAGE, encode_space};
-use crate::even_address::{is_even_as_first, step_of};
+use crate::even_address::{is_even_as_first, is_tried_as_line, step_of};
 use crate::wide_helpers::describe_access;
 
 /// A request to translate one lane's access.
@@ -73,7 +73,8 @@ pub(crate) fn fused_affine(f: &Function, order: &[Block], forms: &Forms) -> Vec<
         let Imm::Mem(mem) = data.imm else { continue };
         *fused &= forms.of(data.args[0]) != Form::Uniform
             && f.ty(data.args[0]).scalar == Scalar::I64
-            && step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step));
+            && (step_of(f, forms, data.args[0]).is_some_and(|step| is_even_as_first(mem, step))
+                || is_tried_as_line(f, forms, data.args[0], mem));
     }
     fused
 }
@@ -115,7 +116,14 @@ impl Context {
         let base = self.global_base as u64;
         self.odd_lane = 0;
         let guard = self.guard_lanes;
-        let lanes = |to: u32| (0..to).filter(move |lane| guard >> lane & 1 != 0);
+        let lanes = |to: u32| {
+            let mut left = if to < 64 { guard & ((1 << to) - 1) } else { guard };
+            std::iter::from_fn(move || {
+                let lane = (left != 0).then_some(left.trailing_zeros());
+                left &= left.wrapping_sub(1);
+                lane
+            })
+        };
         let value = |context: &Context, lane: u32| context.lane_values.get(lane as usize, bytes == 8);
         let mut places = [0u64; 64];
         // Lanes whose stores are made: their place is their buffer.

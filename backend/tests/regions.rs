@@ -3,6 +3,8 @@
 mod common;
 #[path = "regions/generator.rs"]
 mod generator;
+#[path = "regions/line_loops.rs"]
+mod line_loops;
 #[path = "regions/lines.rs"]
 mod lines;
 #[path = "regions/sixteens.rs"]
@@ -201,8 +203,8 @@ fn interpreted(func: &Function, options: &Options, words: &[u32], memory: &Memor
     let mut memory = memory.clone();
     let lanes = if options.single { 1 } else { 4 * u32::from(options.chunk_groups) };
     let mut result = Ok((0, 0, 0));
-    for first in (0..32).step_by(lanes as usize) {
-        let chunk = active & ((1 << lanes) - 1) << first;
+    for first in (0..func.lanes).step_by(lanes as usize) {
+        let chunk = active & (u64::MAX >> (64 - lanes)) << first;
         if chunk == 0 {
             continue;
         }

@@ -233,6 +233,21 @@ const WHOLE: &str = "
     block2
     return 0";
 
+/// A loop whose lanes store and go on by what all share.
+const ADVANCES: &str = "v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: mask = slot.get s4
+    v3: i64 = zext v0
+    v4: ui32 = slot.get s5
+    v5: ui64 = zext v4
+    jump block1(v3)
+    block1(v6: i64)
+    store.u32 global0[v6], v1 align 4 if v2
+    v7: i64 = iadd v6, v5
+    br_any v2, block1(v7), block2
+    block2
+    return 0";
+
 /// Pass, whether it fires, why, and the function.
 fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
     let with = |text: &str, from: &str, to: &str| {
@@ -248,6 +263,8 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         format!("v0: i32 = slot.get s0\nv1: i32 = call.pure @{name}(v0)\nslot.set s0, v1\nreturn 0")
     };
     vec![
+        ("advances", true, "all lanes go on by one step", ADVANCES.into()),
+        ("advances", false, "each lane has its own step", with(ADVANCES, "v5: ui64 = zext v4", "v5: i64 = zext v1")),
         ("canon", true, "only a comparison meets the NaN", format!("{sum}v3: mask = fcmp lt v2, v0\nslot.set s4, v3\nreturn 0")),
         ("canon", false, "the slot shows its bits", format!("{sum}slot.set s2, v2\nreturn 0")),
         ("classes", true, "a maximum with a number is no NaN", "v0: f32 = slot.get s2\nv1: uf32 = const 0x0\nv2: f32 = fmax v0, v1\nv3: f32 = fcanon v2, 0x7fffffff\nslot.set s2, v3\nreturn 0".into()),

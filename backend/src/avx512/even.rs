@@ -63,6 +63,18 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         self.a.shift(true, super::scalar::SHL, a, count)
     }
 
+    fn product(&mut self, a: R, b: R) -> R {
+        self.a.g2(true, super::scalar::MUL, a, b)
+    }
+
+    fn number(&mut self, n: i64) -> R {
+        self.a.imm(true, n as u64)
+    }
+
+    fn last_lane(&self) -> i64 {
+        15
+    }
+
     fn drop_ignored(&mut self, a: R, count: u8) -> R {
         let up = self.a.shift(true, super::scalar::SHL, a, count);
         self.a.shift(true, super::scalar::SAR, up, count)
@@ -109,6 +121,11 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
 
     fn shift_vectors_left(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
         a.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
+    }
+
+    fn product_of_vectors(&mut self, a: &Vec<R>, b: &Vec<R>) -> Vec<R> {
+        let code = Code::EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64;
+        a.iter().zip(b).map(|(&a, &b)| self.a.v3(code, a, Src::R(b))).collect()
     }
 
     fn drop_ignored_vectors(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {

@@ -269,9 +269,9 @@ impl<'a> Lower<'a> {
         let forms = Forms::new(f, &order.blocks, &options.slot_shapes, false);
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
-        let hoist = hoisted_values(f, &order, &forms);
+        let hoist = hoisted_values(f, &order, &forms, &vec![false; f.values.len()]);
         let fused = fused_affine(f, &order.blocks, &forms);
-        let mut address_only = address_only(f, &forms, true, &fused);
+        let mut address_only = address_only(f, &forms, true, &fused, |_| false);
         let groups = usize::from(options.chunk_groups) / 4;
         let apart = vector_strides(f, &order.blocks, &forms, groups, &options.apart);
         let lines = super::lines::Lines::new(

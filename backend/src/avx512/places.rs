@@ -15,7 +15,8 @@ use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
 use crate::even_address::{
-    EvenAddress, access_word, bytes_together, is_even_as_first, is_join, step_of, without_ignored,
+    EvenAddress, access_word, bytes_together, is_even_as_first, is_join, is_tried_as_line, step_of,
+    without_ignored,
 };
 use crate::operands::MemoryOperands;
 
@@ -118,6 +119,12 @@ impl<'a> Lower<'a> {
                 if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
             let start = self.start_of(root, mem.space)?;
             self.side_by_side(&x, &start, more, asked.take(), |l| {
+                let parts = l.address_parts_of(a)?;
+                Ok(l.moved(&parts, offset))
+            })?
+        } else if is_tried_as_line(self.f, &self.forms, a, mem) {
+            let start = self.tried_start(a, mem)?;
+            self.side_by_side(&x, &start, offset, asked.take(), |l| {
                 let parts = l.address_parts_of(a)?;
                 Ok(l.moved(&parts, offset))
             })?
@@ -501,6 +508,35 @@ impl<'a> Lower<'a> {
             self.known.starts.push(start.clone());
         }
         Ok(start)
+    }
+
+    /// The same of an address whose stride is computed: something is wrong with it where lanes do not lie side by side.
+    pub fn tried_start(&mut self, address: Value, mem: MemAccess) -> Result<Start, Error> {
+        let start = self.start_of(address, mem.space)?;
+        let mut bad = start.bad;
+        for step in self.each_group(self.strides(address), |l| l.step(address))? {
+            let differs = self.a.g2i(true, super::scalar::XOR_IMM, step, mem.bytes.into());
+            bad = Some(match bad {
+                Some(bad) => self.a.g2(true, super::scalar::OR, bad, differs),
+                None => differs,
+            });
+        }
+        Ok(Start { bad, ..start })
+    }
+
+    /// How many strides a line has: one, or one for each sixteen, where what lanes share differs between them.
+    fn strides(&self, v: Value) -> usize {
+        let Some(data) = self.f.def_inst(v) else { return 1 };
+        let of = |&v: &Value| match self.forms.of(v) {
+            Form::Uniform if data.op == Opcode::Imul => self.spans(v),
+            Form::Uniform => 1,
+            _ => self.strides(v),
+        };
+        match data.op {
+            Opcode::Iadd | Opcode::Isub | Opcode::Imul => data.args.iter().map(of).max().unwrap_or(1),
+            Opcode::Ishl | Opcode::Sshr => of(&data.args[0]),
+            _ => 1,
+        }
     }
 
     /// Vectors where the lanes lie side by side from where they start on, so many bytes further, which they do if

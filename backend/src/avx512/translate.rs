@@ -19,7 +19,7 @@ use super::scalar::{AND, OR, SAR, XOR};
 use crate::affine::Form;
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::{EvenAddress, step_of};
+use crate::even_address::{EvenAddress, is_tried_as_line, step_of};
 use crate::operands::{MemoryOperands, malformed, result, wide};
 use crate::translate::{self, describe};
 
@@ -113,7 +113,12 @@ impl<'a> Lower<'a> {
         let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
         let MemoryOperands { mem: asked, address: a, .. } = MemoryOperands::of(translation)?;
         let offset = i64::from(asked.offset);
-        let step = step_of(self.f, &self.forms, a).ok_or_else(|| malformed(data))?;
+        let tried = is_tried_as_line(self.f, &self.forms, a, asked);
+        let step = match step_of(self.f, &self.forms, a) {
+            Some(step) => step,
+            None if tried => asked.bytes.into(),
+            None => return Err(malformed(data)),
+        };
         let mut x = Access::new(data, mem, value, guard, Address::Lanes(Vec::new()));
         x.step = step as i8;
         x.rest = self.accessed_behind(&x, true);
@@ -122,8 +127,11 @@ impl<'a> Lower<'a> {
         self.guard_bits(guard)?;
         let (root, more) = self.without_constants(a);
         let (root, more) =
-            if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
-        let start = self.start_of(root, mem.space)?;
+            if !tried && (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
+        let start = match tried {
+            true => self.tried_start(a, mem)?,
+            false => self.start_of(root, mem.space)?,
+        };
         let (mut bad, firsts, far) = start.parts(self.groups);
         // From the first byte to the last.
         let (lowest, highest) = lanes_reach(step, far);
@@ -210,7 +218,14 @@ impl<'a> Lower<'a> {
             l.a.test(true, own, own);
             l.a.branch(Flags::NotEqual, (ask, &[]), (end, &[address]));
             l.a.switch_to(ask);
-            // All have the same address, so the lowest one's answer is everybody's.
+            // All have the same address, so the lowest one's answer is everybody's. No other need ask before a load of memory.
+            let own = match data.op == Opcode::TranslateLoad && !l.options.has_devices() {
+                true => {
+                    let less = l.a.g1r(true, (Code::Neg_rm32, Code::Neg_rm64), own);
+                    l.a.g2(true, AND, own, less)
+                }
+                false => own,
+            };
             let lane = l.a.g1(Code::Tzcnt_r64_rm64, own, Size::Q, Size::Q);
             let splat = l.a.splat(true, address);
             let parts = vec![splat; 2 * l.groups];

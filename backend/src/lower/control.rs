@@ -304,7 +304,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     fn declare_params(&mut self, b: Block, host: HostBlock) {
         for &p in &self.f.block(b).params {
             let scalar = self.scalar_of(p);
-            let kept = if self.forms.of(p) == Form::Varying {
+            let kept = if self.bit_masks[p.index()] {
+                Kept::Bits(self.e.param(host, self.bits_type()))
+            } else if self.forms.of(p) == Form::Varying {
                 let parts: Parts =
                     (0..self.part_count(scalar)).map(|_| self.e.param(host, vector(scalar))).collect();
                 Kept::Parts(parts)
@@ -323,7 +325,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             self.e.b.set_srcloc(self.location);
         }
         for &p in &data.params {
-            if let Some(kept @ Kept::Scalar(_)) = self.values[p.index()].clone() {
+            if let Some(kept @ (Kept::Scalar(_) | Kept::Bits(_))) = self.values[p.index()].clone() {
                 self.define(p, kept);
             }
         }
@@ -360,7 +362,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<V>) -> Result<(), Error> {
-        if self.forms.of(param) == Form::Varying {
+        if self.bit_masks[param.index()] {
+            list.push(self.mask_bits(arg)?);
+        } else if self.forms.of(param) == Form::Varying {
             list.extend(self.parts(arg)?.iter());
         } else {
             list.push(self.scalar(arg)?);
@@ -376,6 +380,8 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     ) -> Result<BranchOperands<V, V>, Error> {
         let condition = if self.is_uniform(condition) {
             self.scalar(condition)?
+        } else if let Kept::Bits(bits) = self.kept(condition)? {
+            bits
         } else {
             let parts = self.parts(condition)?;
             self.any(&parts)

@@ -190,6 +190,7 @@ impl Lower<'_, '_> {
                 match (quick, self.kept(v)?) {
                     (Kept::Parts(_), _) => args.extend(self.parts(v)?.iter()),
                     (Kept::Scalar(_), _) => args.push(self.scalar(v)?),
+                    (Kept::Bits(_), _) => args.push(self.mask_bits(v)?),
                     (Kept::Const(_), _) => {}
                 }
             }
@@ -218,6 +219,7 @@ impl Lower<'_, '_> {
             let merged = match &quick {
                 Kept::Const(_) => quick,
                 Kept::Scalar(_) => params.next().map_or(quick, Kept::Scalar),
+                Kept::Bits(_) => params.next().map_or(quick, Kept::Bits),
                 Kept::Parts(p) => Kept::Parts(params.by_ref().take(p.len()).collect()),
             };
             self.define(v, merged);
@@ -363,7 +365,7 @@ impl Lower<'_, '_> {
 fn parts_of(kept: &Kept) -> Vec<V> {
     match kept {
         Kept::Const(_) => Vec::new(),
-        Kept::Scalar(s) => vec![*s],
+        Kept::Scalar(s) | Kept::Bits(s) => vec![*s],
         Kept::Parts(p) => p.to_vec(),
     }
 }

@@ -42,6 +42,14 @@ impl Lower<'_, '_> {
         let mask = arg(data, 0)?;
         let guard = data.args.get(1).copied();
         let s = match (self.is_uniform(mask), guard) {
+            _ if matches!(self.kept(mask)?, Kept::Bits(_)) => {
+                let mut bits = self.mask_bits(mask)?;
+                if let Some(guard) = guard {
+                    let guard = self.mask_bits(guard)?;
+                    bits = self.e.band(bits, guard);
+                }
+                self.e.icmp_imm(HostIntCC::NotEqual, bits, 0)
+            }
             (true, None) => self.scalar(mask)?,
             (true, Some(guard)) if self.options.single => {
                 let (own, guard) = (self.scalar(mask)?, self.scalar(guard)?);
@@ -181,10 +189,9 @@ impl Lower<'_, '_> {
                 self.e.select(s, self.bits, none)
             }
             _ => {
+                let bits = self.mask_bits(guard)?;
                 // A guard may say nothing of lanes that did not enter.
-                let parts = self.parts(guard)?;
-                let bits = self.bits_of(&parts);
-                self.e.band(bits, self.bits)
+                if self.all_enter { bits } else { self.e.band(bits, self.bits) }
             }
         };
         if !self.aside {

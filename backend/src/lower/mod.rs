@@ -6,9 +6,11 @@
 
 mod across;
 mod atomics;
+mod bits;
 mod chain;
 mod control;
 mod convert;
+mod even;
 mod extremes;
 pub(crate) mod float;
 mod int;
@@ -62,6 +64,8 @@ enum Kept {
     Scalar(V),
     /// In vectors.
     Parts(Parts),
+    /// Of a mask: a bit for each lane of the chunk, as [`Lower::bits_type`] says ([`bits`]).
+    Bits(V),
 }
 
 /// Vectors of `fmad_trunc` in a region up to which they are compiled for speed.
@@ -132,8 +136,10 @@ pub(crate) struct Lowered {
 struct Known {
     /// Vectors made of scalars.
     splats: HashMap<Value, Parts>,
-    /// Bits of masks.
+    /// Bits of masks, of lanes that have entered.
     mask_bits: HashMap<Value, V>,
+    /// Bits of masks in vectors, whatever they say of others.
+    raw_bits: HashMap<Value, V>,
     /// Tests of alignment that have held.
     aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested.
@@ -175,6 +181,8 @@ pub(crate) struct Lower<'a, 'b> {
     values: Vec<Option<Kept>>,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
     hoist: Vec<bool>,
+    /// Masks that are kept as bits.
+    bit_masks: Vec<bool>,
     /// Values that are computed where an access needs them ([`crate::even_address`]).
     address_only: Vec<bool>,
     /// Translations that are done where their access is.
@@ -317,9 +325,15 @@ impl<'a, 'b> Lower<'a, 'b> {
             true => Forms::single(f),
             false => Forms::new(f, &order.blocks, &options.slot_shapes, options.has_devices()),
         };
-        let hoist = hoisted_values(f, &order, &forms);
+        let bit_masks = match options.single {
+            true => vec![false; f.values.len()],
+            false => bits::kept_as_bits(f, &forms, &order.blocks, options.chunk_groups.into()),
+        };
+        let hoist = hoisted_values(f, &order, &forms, &bit_masks);
         let fused = if options.single { Vec::new() } else { crate::translate::fused(f, &order.blocks) };
-        let address_only = address_only(f, &forms, false, &fused);
+        let by_line =
+            |data: &InstData| data.result.is_some_and(|r| bit_masks[r.index()] && data.op == Opcode::Icmp);
+        let address_only = address_only(f, &forms, false, &fused, by_line);
         // A half to a third of the time to run, but twice the time to compile.
         let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
@@ -338,6 +352,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],
             hoist,
+            bit_masks,
             address_only,
             fused,
             known_bits: None,
@@ -417,8 +432,8 @@ impl<'a, 'b> Lower<'a, 'b> {
     }
 }
 
-/// Scalars that some deeper loop uses as a vector.
-pub(crate) fn hoisted_values(f: &Function, order: &Order, forms: &Forms) -> Vec<bool> {
+/// Scalars, and masks kept as bits, that some deeper loop uses as a vector.
+pub(crate) fn hoisted_values(f: &Function, order: &Order, forms: &Forms, bits: &[bool]) -> Vec<bool> {
     let mut hoist = vec![false; f.values.len()];
     let depth = order.loop_depths(f);
     if depth.iter().all(|&d| d == 0) {
@@ -438,13 +453,14 @@ pub(crate) fn hoisted_values(f: &Function, order: &Order, forms: &Forms) -> Vec<
             let as_vector = match data.op {
                 // Uniform guards and conditions are tested as scalars.
                 Opcode::Load | Opcode::Store | Opcode::Any | Opcode::Splat => false,
-                _ => data.result.is_none_or(|r| forms.of(r) == Form::Varying),
+                _ => data.result.is_none_or(|r| forms.of(r) == Form::Varying && !bits[r.index()]),
             };
             if as_vector {
                 for (k, &a) in data.args.iter().enumerate() {
                     let scalar_count = k == 1
                         && matches!(data.op, Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl);
-                    if defined[a.index()] < depth[i] && forms.of(a) != Form::Varying && !scalar_count {
+                    let is_scalar = forms.of(a) != Form::Varying || bits[a.index()];
+                    if defined[a.index()] < depth[i] && is_scalar && !scalar_count {
                         hoist[a.index()] = true;
                     }
                 }
@@ -530,6 +546,10 @@ impl Lower<'_, '_> {
         Ok(match self.kept(v)? {
             Kept::Const(bits) => self.e.imm(element(self.scalar_of(v)), bits),
             Kept::Scalar(s) => s,
+            Kept::Bits(bits) => {
+                let first = self.e.ireduce(I8, bits);
+                self.e.band_imm(first, 1)
+            }
             Kept::Parts(p) => {
                 let first = self.e.extract(p[0], 0);
                 if self.scalar_of(v) == Scalar::I1 { self.e.band_imm(first, 1) } else { first }
@@ -544,7 +564,7 @@ impl Lower<'_, '_> {
         }
         let scalar = self.scalar_of(v);
         let count = self.part_count(scalar);
-        let s = match self.kept(v)? {
+        let (s, of_bits) = match self.kept(v)? {
             Kept::Parts(p) => return Ok(p),
             // A constant is one load from the pool: made again at each use rather than kept in a register.
             Kept::Const(bits) => {
@@ -552,12 +572,13 @@ impl Lower<'_, '_> {
                 let v = self.e.imm(vector(scalar), bits);
                 return Ok(vec![v; count].into());
             }
-            Kept::Scalar(s) => s,
+            Kept::Scalar(s) => (s, false),
+            Kept::Bits(bits) => (bits, true),
         };
         if let Some(p) = self.hoisted.get(&v).or_else(|| self.known.splats.get(&v)) {
             return Ok(p.clone());
         }
-        let parts = self.vectors_of(s, v, scalar);
+        let parts = if of_bits { self.lanes_of_bits(s) } else { self.vectors_of(s, v, scalar) };
         if !self.aside {
             self.known.splats.insert(v, parts.clone());
         }
@@ -590,9 +611,13 @@ impl Lower<'_, '_> {
     }
 
     fn define(&mut self, v: Value, kept: Kept) {
-        if let (true, Kept::Scalar(s)) = (self.hoist[v.index()] && !self.options.single, &kept) {
-            let parts = self.vectors_of(*s, v, self.scalar_of(v));
-            self.hoisted.insert(v, parts);
+        if self.hoist[v.index()] && !self.options.single {
+            let parts = match kept {
+                Kept::Scalar(s) => Some(self.vectors_of(s, v, self.scalar_of(v))),
+                Kept::Bits(bits) => Some(self.lanes_of_bits(bits)),
+                _ => None,
+            };
+            parts.into_iter().for_each(|parts| _ = self.hoisted.insert(v, parts));
         }
         self.values[v.index()] = Some(kept);
     }
@@ -707,6 +732,9 @@ impl Lower<'_, '_> {
         }
         if data.result.is_some_and(|r| self.address_only[r.index()]) {
             return Ok(());
+        }
+        if data.result.is_some_and(|r| self.bit_masks[r.index()]) {
+            return self.bit_mask(data);
         }
         if let Some(env) = float::needed_env(data).filter(|_| self.turns) {
             self.turn_to(env);

@@ -10,7 +10,7 @@ use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
 use crate::context::at;
 use crate::error::Error;
-use crate::even_address::{EvenAddress, affine_step};
+use crate::even_address::{EvenAddress, affine_step, is_tried_as_line};
 use crate::operands::MemoryOperands;
 use crate::translate::{self, ONCE, describe};
 
@@ -52,6 +52,15 @@ impl<'a> Lower<'a, '_> {
             let (beyond, place) = self.affine_place(&x, first, step);
             let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
             self.affine_access(&x, (place, step), Some(odd), None, |l| {
+                let parts = parts(l)?;
+                l.translated_lanes(translation, &parts)
+            })?
+        } else if is_tried_as_line(self.f, &self.forms, a, mem) {
+            let (first, odd) = self.tried_line(a, mem)?;
+            let first = self.e.iadd_imm(first, offset);
+            let (beyond, place) = self.affine_place(&x, first, mem.bytes.into());
+            let odd = self.e.bor(odd, beyond);
+            self.affine_access(&x, (place, mem.bytes.into()), Some(odd), None, |l| {
                 let parts = parts(l)?;
                 l.translated_lanes(translation, &parts)
             })?
@@ -136,14 +145,16 @@ impl<'a> Lower<'a, '_> {
         self.e.switch_to(ask);
         let splat = self.e.splat(I64X2, one);
         let parts: Parts = (0..2 * self.groups).map(|_| splat).collect();
-        self.ask_translation(translation, &parts, x.value, bits)?;
+        let asks_of_one = !by_lanes && self.asks_of_one(translation);
+        let asked_bits = if asks_of_one { self.lowest_bit(bits) } else { bits };
+        self.ask_translation(translation, &parts, x.value, asked_bits)?;
         let asked = match by_lanes {
             true => {
                 let places = self.answers();
                 self.wide_lanes(x, &places)?
             }
             false => {
-                let place = self.answer_of_lowest(bits);
+                let place = self.answer_of_lowest(asked_bits);
                 self.wide_uniform(x, place)?.map(|v| Parts::from([v]))
             }
         };
@@ -219,6 +230,7 @@ impl<'a> Lower<'a, '_> {
             (0..2 * self.groups).map(|_| splat).collect()
         };
         // There is no device, or only one value is wanted: the lowest one's answer is everybody's.
+        let bits = if self.asks_of_one(data) { self.lowest_bit(bits) } else { bits };
         self.ask_translation(data, &parts, value, bits)?;
         let found = self.answer_of_lowest(bits);
         self.e.jump(end, &[found]);
@@ -336,7 +348,12 @@ impl<'a> Lower<'a, '_> {
         data.op == Opcode::TranslateLoad && is_uniform && self.options.has_devices()
     }
 
-    /// Whether there are such loads.
+    /// Whether one lane may ask for all that load from one address: no device answers.
+    fn asks_of_one(&self, data: &InstData) -> bool {
+        data.op == Opcode::TranslateLoad && !self.options.has_devices()
+    }
+
+    /// Whether there are loads of which the warp asks once.
     pub(super) fn asks_once(&self) -> bool {
         let mut insts = self.f.block_ids().flat_map(|block| &self.f.block(block).insts);
         insts.any(|&inst| self.is_asked_once(self.f.inst(inst)))

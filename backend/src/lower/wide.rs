@@ -3,16 +3,15 @@
 //! code runs whether lanes lie side by side. All else is an access a lane, at an address of its own.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Function, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{InstData, MemAccess, Space, Value};
 
 use super::memory::{Access, Address};
 use super::permit::Asked;
 use super::{Kept, Lower, Parts, result, wide};
-use crate::affine::Forms;
 use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, FAULT_OF_PAGE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, affine_step};
+use crate::even_address::{EvenAddress, affine_step, is_tried_as_line};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -54,6 +53,11 @@ impl<'a> Lower<'a, '_> {
                 let first = self.e.iadd_imm(span.first, offset);
                 self.affine_access(&x, (first, step), span.wraps, asked.take(), parts)?
             }
+            None if is_tried_as_line(self.f, &self.forms, a, mem) => {
+                let (first, odd) = self.tried_line(a, mem)?;
+                let first = self.e.iadd_imm(first, offset);
+                self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), parts)?
+            }
             None => {
                 let parts = parts(self)?;
                 if by_vectors {
@@ -66,6 +70,14 @@ impl<'a> Lower<'a, '_> {
             }
         };
         self.define_loaded(data, loaded)
+    }
+
+    /// The first lane's address of a line whose stride is computed, and whether lanes do not lie side by side (i8).
+    pub(super) fn tried_line(&mut self, address: Value, mem: MemAccess) -> Result<(V, V), Error> {
+        let span = self.span(address)?;
+        let step = self.step(address)?;
+        let differs = self.e.icmp_imm(HostIntCC::NotEqual, step, mem.bytes.into());
+        Ok((span.first, span.wraps.map_or(differs, |wraps| self.e.bor(wraps, differs))))
     }
 
     /// Asks before an access that does not ask by itself.
@@ -405,97 +417,5 @@ impl<'a> Lower<'a, '_> {
             }
             None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),
         }
-    }
-}
-
-impl<'a> EvenAddress<'a> for Lower<'a, '_> {
-    type Reg = V;
-    type Parts = Parts;
-
-    fn func(&self) -> &'a Function {
-        self.f
-    }
-
-    fn forms(&self) -> &Forms {
-        &self.forms
-    }
-
-    fn left_out(&self, v: Value) -> bool {
-        self.address_only[v.index()]
-    }
-
-    fn first_lane(&mut self, v: Value) -> Result<V, Error> {
-        self.scalar(v)
-    }
-
-    fn extend(&mut self, op: Opcode, word: V) -> V {
-        if op == Opcode::Zext { self.e.uextend(I64, word) } else { self.e.sextend(I64, word) }
-    }
-
-    fn reach32(&self, _: Value, stride: i64) -> i64 {
-        stride * (self.lanes() as i64 - 1)
-    }
-
-    fn wraps(&mut self, op: Opcode, first: V, more: i64) -> V {
-        let last = self.e.iadd_imm(first, more as u64);
-        let low = self.e.ireduce(I32, last);
-        let want = self.extend(op, low);
-        self.e.icmp(HostIntCC::NotEqual, last, want)
-    }
-
-    fn either(&mut self, a: V, b: V) -> V {
-        self.e.bor(a, b)
-    }
-
-    fn sum(&mut self, op: Opcode, a: V, b: V) -> V {
-        if op == Opcode::Iadd { self.e.iadd(a, b) } else { self.e.isub(a, b) }
-    }
-
-    fn shift_left(&mut self, a: V, count: u8) -> V {
-        self.e.shl(a, u32::from(count))
-    }
-
-    fn drop_ignored(&mut self, a: V, count: u8) -> V {
-        let up = self.e.shl(a, count.into());
-        self.e.sar(up, count.into())
-    }
-
-    fn reach64(&self, _: Value, stride: i64) -> i64 {
-        stride.wrapping_mul(self.lanes() as i64 - 1)
-    }
-
-    fn further(&mut self, a: V, more: i64) -> V {
-        self.e.iadd_imm(a, more as u64)
-    }
-
-    fn differ(&mut self, a: V, b: V) -> V {
-        self.e.icmp(HostIntCC::NotEqual, a, b)
-    }
-
-    fn vectors_of_value(&mut self, v: Value) -> Result<Parts, Error> {
-        self.parts(v)
-    }
-
-    fn extend_vectors(&mut self, op: Opcode, words: &Parts) -> Parts {
-        let halves = |&w: &V| {
-            if op == Opcode::Sext {
-                return [self.e.swiden_low(w), self.e.swiden_high(w)];
-            }
-            let zero = self.e.imm(I32X4, 0);
-            [[0, 4, 1, 5], [2, 6, 3, 7]].map(|pick| self.e.shuffle_words(I64X2, w, zero, pick))
-        };
-        words.iter().flat_map(halves).collect()
-    }
-
-    fn sum_vectors(&mut self, op: Opcode, a: &Parts, b: &Parts) -> Parts {
-        a.iter().zip(b.iter()).map(|(&a, &b)| self.sum(op, a, b)).collect()
-    }
-
-    fn shift_vectors_left(&mut self, a: &Parts, count: u8) -> Parts {
-        a.iter().map(|&a| self.shift_left(a, count)).collect()
-    }
-
-    fn drop_ignored_vectors(&mut self, a: &Parts, count: u8) -> Parts {
-        a.iter().map(|&a| self.drop_ignored(a, count)).collect()
     }
 }

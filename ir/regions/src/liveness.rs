@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use super::flow::{Flow, Predecessors};
 use super::lanes::{self, Event, ReadBy};
 use warpjit_ir_core::entities::{Block, Slot};
-use warpjit_ir_core::function::{BarrierSpec, Function, Imm, Terminator};
+use warpjit_ir_core::function::{BarrierSpec, Function, Imm, InstData, Terminator};
 use warpjit_ir_core::lane_counts::{LANES_SLOT, MASKED_SLOT};
 use warpjit_ir_core::meter::{Meter, Stopped};
 use warpjit_ir_core::opcodes::Opcode;
@@ -109,7 +109,8 @@ struct Split {
     live_in: Vec<SlotSet>,
 }
 
-/// Slots whose values matter in inactive lanes.
+/// Slots whose values matter in inactive lanes. Of a wave all lanes are active: what its cross-lane operations read is read in all lanes
+/// ([`lanes::events`]).
 fn pinned(func: &Function) -> SlotSet {
     let wakes = func.block_ids().any(|b| matches!(func.term(b), Terminator::QuadOn { .. }));
     let mut pinned = SlotSet::empty(func.slots.len());
@@ -121,7 +122,8 @@ fn pinned(func: &Function) -> SlotSet {
     }
     for b in func.block_ids() {
         let insts = || func.block(b).insts.iter().map(|&inst| func.inst(inst));
-        if wakes || insts().any(|data| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle)) {
+        let looks = |data: &InstData| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle);
+        if wakes || func.lane_mask.is_none() && insts().any(looks) {
             for data in insts() {
                 if let (Opcode::SlotGet, Imm::Slot(s)) = (data.op, data.imm) {
                     pinned.insert(s);

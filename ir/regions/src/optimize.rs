@@ -3,8 +3,8 @@
 use super::{Region, full};
 use crate::passes::schedule::HostModel;
 use crate::passes::{
-    canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline, remaining,
-    schedule, sink, whole,
+    advances, canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline,
+    remaining, schedule, sink, whole,
 };
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::Function;
@@ -86,8 +86,8 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
     passes.run(mask, &[demand::run, remaining::run, pairs::run])?;
     // Again, for the operations that those three have made.
     passes.run(mask, &[fold::run, classes::run, canon::run, gvn::run])?;
-    // In front of a loop, what has moved there may equal what was there.
-    passes.run(mask, &[licm::run, gvn::run, dce::run])?;
+    // In front of a loop, what has moved there may equal what was there. Joined words that advance are taken apart before.
+    passes.run(mask, &[advances::run, licm::run, gvn::run, dce::run])?;
     // Counted regions may exit at loop heads and store registers there.
     if region.counted {
         passes.run(mask, &[sink::run])?;

@@ -350,6 +350,55 @@ fn what_lanes_out_of_the_register_hold_is_live_where_it_is_read() {
     assert_eq!(names(kept.live_in(Block(1))), "exec v0 v1 v2 v3 n");
 }
 
+/// A wave writes v1 under exec, takes one lane's, whichever that is, and goes on without it.
+const SHUFFLED: &str = r#"
+function @shuffled spmd lanes 64 entry block0 {
+    slot s0: mask exec lane_mask
+    slot s1: i32 v0 = tid.x
+    slot s2: i32 v1
+    slot s3: ui32 s0
+
+block0 at 0x0 insts 1:
+    v0: mask = slot.get s0
+    v1: i32 = slot.get s1
+    v2: i32 = slot.get s2
+    v3: i32 = select v0, v1, v2
+    slot.set s2, v3
+    jump block1
+
+block1 at 0x4 insts 1:
+    v4: i32 = slot.get s2
+    v5: ui32 = const 5
+    v6: ui32 = shuffle v4, v5
+    slot.set s3, v6
+    jump block2
+
+block2 at 0x8 insts 1:
+    v7: i32 = slot.get s1
+    v8: ui32 = slot.get s3
+    v9: mask = slot.get s0
+    store.u32 global0[v7], v8 align 4 if v9
+    leave.exit -> block2
+}
+"#;
+
+#[test]
+fn what_one_lane_gives_all_is_live_up_to_there() {
+    let func = parse_function(SHUFFLED, &[]).expect("parses");
+    verify(&func).expect("valid");
+    let live = super::liveness::SlotLiveness::compute(&func, false, &Meter::unlimited()).expect("no limits");
+    let names = |set: &super::liveness::SlotSet| {
+        let names = set.iter().filter_map(|s| func.slots.get(s.index())).map(|slot| slot.name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    // The lane may be one that does not write.
+    assert_eq!(names(live.live_in(Block(0))), "exec v0 v1");
+    assert_eq!(names(live.live_in_full(Block(0))), "exec v0");
+    assert_eq!(names(live.live_in(Block(1))), "exec v0 v1");
+    assert_eq!(names(live.live_in(Block(2))), "exec v0 s0");
+    assert_eq!(names(&live.live_at_end()), "");
+}
+
 /// With limits, loops come out where steps run short, and branches where lanes part; registers that nobody reads again
 /// are not written there.
 #[test]

@@ -3,6 +3,7 @@
 //! They need masks as values, and do nothing in SPMD form. [`schedule`], [`lane_loops`] and [`float_env`] depend on the host; what they must
 //! know of it is an argument, so they are in no list.
 
+pub mod advances;
 pub mod canon;
 pub mod conjunctions;
 pub mod demand;
@@ -21,7 +22,8 @@ pub mod whole;
 use warpjit_ir_core::function::Function;
 use warpjit_ir_core::passes::{self as any_form, Pass};
 
-const OF_MASK_FORM: [(&str, Pass); 12] = [
+const OF_MASK_FORM: [(&str, Pass); 13] = [
+    ("advances", advances::run),
     ("canon", canon::run),
     ("conjunctions", conjunctions::run),
     ("demand", demand::run),

@@ -60,6 +60,7 @@ impl Folder<'_> {
         self.sum(low, high)
             .or_else(|| self.difference(low, high))
             .or_else(|| self.product(low, high))
+            .or_else(|| self.product_and_more(low, high))
             .or_else(|| self.both(low, high))
     }
 
@@ -353,6 +354,27 @@ impl Folder<'_> {
         terms.is_empty().then(|| Act::Now(Opcode::Imul, Args::from_slice(&factors), Imm::None))
     }
 
+    /// The halves of `p * q + c`, of words p and q, where `p * r` or `q * s` or both are added to the high one: the product of two 64-bit
+    /// values, plus c.
+    fn product_and_more(&mut self, low: Value, high: Value) -> Option<Act> {
+        let &[whole] = self.is(low, Opcode::Trunc)? else { return None };
+        let (a, b) = self.is2(whole, Opcode::Iadd)?;
+        let (words, more) = match (self.wide_product(a), self.wide_product(b)) {
+            (Some(words), _) => (words, b),
+            (None, Some(words)) => (words, a),
+            _ => return None,
+        };
+        let mut terms = self.terms(high);
+        let own = terms.iter().position(|&term| self.is_high_of(term, whole, DEPTH))?;
+        terms.remove(own);
+        let factors = self.factors_of(words, &mut terms)?;
+        if !terms.is_empty() {
+            return None;
+        }
+        let product = self.make(Opcode::Imul, &factors, Imm::None, Scalar::I64);
+        Some(Act::Now(Opcode::Iadd, vec![product, more], Imm::None))
+    }
+
     /// The factors of a 64-bit product with the given low word. Removes from `terms` those that make up its high word.
     fn factors(&mut self, low: Value, terms: &mut Vec<Value>) -> Option<[Value; 2]> {
         let (p, q) = match self.is(low, Opcode::Trunc) {
@@ -362,10 +384,20 @@ impl Folder<'_> {
         let at = terms.iter().position(|&term| {
             self.high_product(term).is_some_and(|words| words == (p, q) || words == (q, p))
         })?;
+        let mut others = terms.clone();
+        others.remove(at);
+        let factors = self.factors_of((p, q), &mut others)?;
+        *terms = others;
+        Some(factors)
+    }
+
+    /// Two 64-bit values with the given low words, whose product has a high word that some terms are added to, besides that of the low words'
+    /// product. Removes these terms.
+    fn factors_of(&mut self, (p, q): (Word, Word), terms: &mut Vec<Value>) -> Option<[Value; 2]> {
         // High words of the factors, with p and with q as low ones.
         let mut highs: [Option<Word>; 2] = [None; 2];
         let mut rest = Vec::new();
-        for (n, &term) in terms.iter().enumerate().filter(|&(n, _)| n != at) {
+        for &term in terms.iter() {
             let found = self.is2(term, Opcode::Imul).and_then(|(a, b)| {
                 let (a, b) = (self.word(a), self.word(b));
                 [(1, p, a, b), (1, p, b, a), (0, q, a, b), (0, q, b, a)]
@@ -374,7 +406,7 @@ impl Folder<'_> {
             });
             match found {
                 Some((place, word)) => highs[place] = Some(word),
-                None => rest.push(terms[n]),
+                None => rest.push(term),
             }
         }
         if highs == [None; 2] {
