@@ -372,7 +372,7 @@ impl Folder<'_> {
             return None;
         }
         let product = self.make(Opcode::Imul, &factors, Imm::None, Scalar::I64);
-        Some(Act::Now(Opcode::Iadd, vec![product, more], Imm::None))
+        Some(Act::Now(Opcode::Iadd, smallvec![product, more], Imm::None))
     }
 
     /// The factors of a 64-bit product with the given low word. Removes from `terms` those that make up its high word.
