@@ -9,6 +9,8 @@ mod line_loops;
 mod lines;
 #[path = "regions/sixteens.rs"]
 mod sixteens;
+#[path = "regions/small_shared.rs"]
+mod small_shared;
 #[path = "regions/versions.rs"]
 mod versions;
 
@@ -34,6 +36,8 @@ struct Memory {
     shared: Vec<u8>,
     local: Vec<u8>,
     consts: Vec<u8>,
+    /// How much of `shared` the guest has.
+    shared_bytes: u32,
     /// A flag byte a page.
     pages: Vec<u8>,
     lanes: u64,
@@ -48,7 +52,7 @@ impl Memory {
         let mut pages = vec![0u8; (1 << 20) + 2];
         // What is behind is not there.
         pages[..GLOBAL / 4096].copy_from_slice(&[3, 3, 3, 3, last_page]);
-        Memory { global, shared, local, consts, pages, lanes }
+        Memory { global, shared, local, consts, shared_bytes: SHARED as u32, pages, lanes }
     }
 
     fn place(&mut self, space: Space, lane: u32, address: u64, byte: u64) -> Option<&mut u8> {
@@ -71,7 +75,7 @@ impl Memory {
                 let ok = |a: u64| self.pages.get((a >> 12) as usize).is_some_and(|page| page & flag != 0);
                 if ok(address) && ok(end.wrapping_sub(1)) { Ok(true) } else { Err(Denied) }
             }
-            Space::Shared => Ok(address + u64::from(bytes) <= SHARED as u64),
+            Space::Shared => Ok(address + u64::from(bytes) <= u64::from(self.shared_bytes)),
             Space::Local => Ok(address + u64::from(bytes) <= LOCAL as u64),
             Space::Const(_) => Ok(true),
         }
@@ -170,7 +174,7 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     ctx.global_base = memory.global.as_mut_ptr();
     ctx.page_table = memory.pages.as_ptr();
     ctx.shared_base = memory.shared.as_mut_ptr();
-    ctx.shared_bytes = SHARED as u32;
+    ctx.shared_bytes = memory.shared_bytes;
     ctx.local_base = memory.local.as_mut_ptr();
     ctx.local_bytes = LOCAL as u32;
     ctx.const_banks = [memory.consts.as_ptr(); warpjit_backend::CONST_BANKS];

@@ -101,10 +101,6 @@ impl Lower<'_> {
         let mut loaded = Vec::new();
         let all = self.takes_all(x.guard);
         let value = x.value.map(|v| self.regs(v)).transpose()?;
-        let readable = match value {
-            None if mem.bytes < 8 && self.one_by_one => self.readable(base, mem.space),
-            _ => base,
-        };
         for g in 0..self.groups {
             let (i, k) = (places[g], guard[g]);
             let results = match (&value, mem.bytes) {
@@ -122,8 +118,8 @@ impl Lower<'_> {
                 (None, n) => {
                     let words = match l.one_by_one {
                         // All lanes take part, and all are inside.
-                        true if all && k == l.active[g] => l.loads32(readable, i, None),
-                        true => l.words_within(readable, i, k),
+                        true if all && k == l.active[g] => l.loads32(base, i, None),
+                        true => l.words_within(base, i, k),
                         false => l.gather32(base, i, k, 0, None),
                     };
                     vec![l.narrow_load(words, n, mem.signed)]
@@ -208,14 +204,8 @@ impl Lower<'_> {
         params
     }
 
-    /// A space's start where a word can be read there, else another place where one can.
-    fn readable(&mut self, base: R, space: Space) -> R {
-        let Some(size) = self.space_bytes(space) else { return base };
-        self.a.cmp_imm(false, size, 3);
-        self.a.pick_if(Code::Cmovbe_r64_rm64, self.context, base)
-    }
-
-    /// Sixteen words at unsigned distances from `base`, at which a word can be read; zero where the mask does not hold.
+    /// Sixteen words at unsigned distances from `base`, zero where the mask does not hold. A word at `base` is
+    /// readable even where the space is empty ([`crate::Context`]).
     fn words_within(&mut self, base: R, index: R, mask: R) -> R {
         let with = With { mask: Some(mask), zeroing: true, ..With::default() };
         let code = Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512;

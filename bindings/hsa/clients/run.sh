@@ -28,7 +28,7 @@ for program in "${programs[@]}"; do
     libraries=()
     case $program in
     rocrand) libraries=(-lrocrand) ;;
-    rocsparse | sparse_start) libraries=(-lrocsparse) ;;
+    rocsparse | rocsparse_formats | sparse_start) libraries=(-lrocsparse) ;;
     esac
     echo "building $program" >&2
     hipcc -w -std=c++17 -O2 --offload-arch=gfx803 --offload-arch=gfx900 --offload-arch=gfx906 \

@@ -45,7 +45,7 @@ pub enum Builtin {
 }
 
 /// Most words of user data of a launch.
-pub const USER_WORDS: u8 = 32;
+pub const USER_WORDS: u8 = 40;
 
 impl Builtin {
     /// Every builtin with its name in the text format, but for user data, which is `user0` and so on.

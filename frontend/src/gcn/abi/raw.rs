@@ -20,6 +20,8 @@ use crate::image::CodeOptions;
 const RAW_MODE: u32 = 0xc0;
 /// Words of user data that a dispatch has registers for.
 const USER_WORDS: u32 = 16;
+/// Words ahead of the user data of a stage that is two programs in one.
+const SYSTEM_WORDS: u32 = 8;
 /// Waves that share a scratch ring out among them where the launch does not say how many.
 pub(super) const RING_WAVES: u32 = 32;
 
@@ -105,8 +107,10 @@ fn staged(
     options: &CodeOptions,
 ) -> Result<Setup, CodeError> {
     let users = rsrc2.stage_user_sgprs(generation);
-    // Up to 1.2 there are sixteen; what the hardware loads behind them comes the same way.
-    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", 2 * USER_WORDS), options)?;
+    // What the hardware loads by itself comes the same way: behind the sixteen of up to 1.2, and on 1.4, whose programs that are two in one
+    // have 32, ahead of them.
+    let limit = 2 * USER_WORDS + if generation == Generation::Gfx9 { SYSTEM_WORDS } else { 0 };
+    check_registers(generation, (rsrc1, rsrc2), users, ("a stage", limit), options)?;
     let mut setup = Setup {
         mode: rsrc1.mode(),
         vgprs: rsrc1.vgprs(),
@@ -187,6 +191,7 @@ fn scratch_ring(local_bytes: u32) -> Segment {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::stage::StageInterface;
 
     /// Raw code about which nothing is said.
     pub(in crate::gcn::abi) fn bare() -> Setup {
@@ -222,6 +227,25 @@ pub(super) mod tests {
             "rsrc2 0x390 loads 11 SGPRs, rsrc1 0x0 gives a wave 8"
         );
         assert_eq!(error(|o| o.rsrc1 = Some(15 << 6)), "rsrc1 0x3c0 wants 128 SGPRs, fiji has 112");
+    }
+
+    #[test]
+    fn words_of_a_stage() {
+        let words = |generation, count: u32| {
+            let options = CodeOptions {
+                raw: true,
+                stage: Some(StageInterface::default()),
+                rsrc1: Some(0x43 | 6 << 6),
+                rsrc2: Some((count & 31) << 1 | (count >> 5) << 28),
+                ..CodeOptions::default()
+            };
+            raw(generation, Some(&Arc::from([0; 4])), &options).map(|setup| setup.preload.len())
+        };
+        assert_eq!(words(Generation::Gfx9, 40), Ok(40));
+        let refused = words(Generation::Gfx9, 41).unwrap_err().to_string();
+        assert_eq!(refused, "rsrc2 0x10000012 wants 41 user SGPRs, a stage has 40");
+        // There the bit is another's.
+        assert_eq!(words(Generation::Gfx8, 32 + 9), Ok(9));
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Code {
     fn with_words(&self, chip: &Chip, user_data: Vec<u32>) -> Result<Code, Refused> {
         let gfx9 = chip.generation >= 9;
         let count = user_data.len() as u32;
-        if count > if gfx9 { 32 } else { 31 } {
+        if count > if gfx9 { 40 } else { 31 } {
             return Err(Refused("a program with so many scalar registers"));
         }
         let upper = if gfx9 { (count >> 5) << 28 } else { 0 };

@@ -3,7 +3,7 @@
 use super::{CONTEXT, Processor};
 
 /// Registers that are not 0 in a clear state, by byte address, with how many of them follow each other, and how many bytes apart.
-const DEFAULTS: [(u32, u32, u32, u32); 17] = [
+const DEFAULTS: [(u32, u32, u32, u32); 27] = [
     // Scissors: all of the largest screen.
     (0x28034, 1, 4, 0x4000_4000),
     (0x28204, 1, 4, 0x8000_0000),
@@ -23,6 +23,17 @@ const DEFAULTS: [(u32, u32, u32, u32); 17] = [
     (0x28be8, 4, 4, 0x3f80_0000),
     (0x28c38, 2, 4, 0xffff_ffff),
     (0x28aa0, 2, 4, 1),
+    // Pixel programs have two inputs, nothing is clipped, back faces are those of clockwise triangles. radeonsi leaves out what is so.
+    (0x286d8, 1, 4, 2),
+    (0x28810, 1, 4, 1 << 16 | 1 << 19),
+    (0x28814, 1, 4, 4),
+    (0x28a54, 1, 4, 0x100),
+    (0x28a58, 1, 4, 0x80),
+    (0x28a5c, 1, 4, 2),
+    (0x28aa8, 1, 4, 0xff),
+    (0x28bdc, 1, 4, 0x1000),
+    (0x28c58, 1, 4, 0x1e),
+    (0x28c5c, 1, 4, 0x20),
 ];
 /// Registers of a context.
 const COUNT: u32 = 0x400;

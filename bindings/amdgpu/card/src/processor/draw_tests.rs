@@ -381,6 +381,28 @@ fn programs_in_two_parts() {
     card.error();
 }
 
+/// Values that radeonsi leaves out behind CLEAR_STATE where it wants them: those of the kernel's clear state.
+#[test]
+fn a_clear_state_is_what_drivers_take_it_for() {
+    for name in ["bonaire", "polaris10", "vega10"] {
+        let mut card = card(name, RECTANGLES);
+        card.packet(op::CLEAR_STATE, &[0]);
+        card.run();
+        for (address, value) in [
+            (0x2_86d8, 2),
+            (0x2_8810, 0x9_0000),
+            (0x2_8814, 4),
+            (0x2_823c, u32::MAX),
+            (0x2_8be4, 5),
+            (0x2_8be8, 0x3f80_0000),
+            (0x2_8c3c, u32::MAX),
+            (0x2_86c4, 0),
+        ] {
+            assert_eq!(card.processor.register(address / 4), value, "{name} {address:#x}");
+        }
+    }
+}
+
 #[test]
 fn user_data_of_all_stages() {
     for (name, wanted) in [("vega10", 7), ("polaris10", 0)] {
