@@ -384,7 +384,7 @@ template <class T> void all(const char *t) {
                 w.push_back(Z(b.val[k]));
             }
         close("csrilu0" + s, g, w);
-        // IC(0). Of complex matrices rocSPARSE 5.3 forms products without conjugates off the diagonal.
+        // IC(0), of real matrices: the factors that rocSPARSE 5.3 gives of complex ones do not multiply to them, and why is not traced.
         if constexpr (!Is<T>::cx) {
             auto dh = dbm;
             for (int i = 0; i < n; i++)
