@@ -1,4 +1,4 @@
-//! Affine 64-bit addresses: sums of uniform values and of extended 32-bit values with a known stride.
+//! Affine 64-bit addresses: sums of uniform values and of extended 32-bit values. The stride is known, or code computes it.
 //!
 //! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a value keeps it affine only if it
 //! does not wrap within the chunk: a word of 32 bits, or an address without the bits that a device ignores ([`without_ignored`]). Generated code
@@ -12,7 +12,7 @@ use crate::error::Error;
 /// How many operands deep an address is analysed.
 const DEPTH: u32 = 8;
 
-/// An affine address: the first lane's address, with its stride known at compile time.
+/// An affine address: the first lane's address. Its stride is known ([`step_of`]) or computed ([`EvenAddress::step`]).
 pub(crate) struct Span<R> {
     /// The first lane's address, 64 bits.
     pub first: R,
@@ -47,32 +47,34 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
             let count = f.as_const(data.args[1])?;
             of(0)?.checked_mul(1i64.checked_shl(count as u32).filter(|_| count < 63)?)
         }
+        Opcode::Imul => of(0)?.checked_mul(f.as_const(data.args[1])? as i64),
         Opcode::Sshr => step_within(f, forms, without_ignored(f, data)?.0, depth - 1),
         _ => None,
     }
 }
 
+/// Most operations of a line whose stride code computes: it does so for each access.
+const MOST_OPERATIONS: u32 = 32;
+
 /// Whether the values of lanes are on a line, if nothing wraps. Its stride is known ([`step_of`]), or code computes it
 /// ([`EvenAddress::step`]): lanes' numbers are multiplied by something that all share.
 pub(crate) fn is_line(f: &Function, forms: &Forms, v: Value) -> bool {
-    line_within(f, forms, v, DEPTH)
+    line_within(f, forms, v, DEPTH, &mut MOST_OPERATIONS.clone())
 }
 
-fn line_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> bool {
+fn line_within(f: &Function, forms: &Forms, v: Value, depth: u32, left: &mut u32) -> bool {
     if forms.of(v) == Form::Uniform || step_within(f, forms, v, depth).is_some() {
         return true;
     }
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
     let Some(data) = f.def_inst(v).filter(|_| depth > 0) else { return false };
-    let of = |n: usize| line_within(f, forms, data.args[n], depth - 1);
+    let mut of = |v: Value| line_within(f, forms, v, depth - 1, left);
     match data.op {
-        Opcode::Iadd | Opcode::Isub => of(0) && of(1),
-        Opcode::Ishl => f.as_const(data.args[1]).is_some() && of(0),
-        Opcode::Imul => {
-            factor_of(forms, data).is_some_and(|(line, _)| line_within(f, forms, line, depth - 1))
-        }
-        Opcode::Sshr => {
-            without_ignored(f, data).is_some_and(|(whole, _)| line_within(f, forms, whole, depth - 1))
-        }
+        Opcode::Iadd | Opcode::Isub => of(data.args[0]) && of(data.args[1]),
+        Opcode::Ishl => f.as_const(data.args[1]).is_some() && of(data.args[0]),
+        Opcode::Imul => factor_of(forms, data).is_some_and(|(line, _)| of(line)),
+        Opcode::Sshr => without_ignored(f, data).is_some_and(|(whole, _)| of(whole)),
         _ => false,
     }
 }
@@ -416,6 +418,10 @@ pub(crate) trait EvenAddress<'a> {
                     }
                     None => {
                         let (step, lanes) = (self.step(whole)?, self.last_lane());
+                        // The last lane tells of those before it only where a stride cannot wrap on the way there.
+                        let small = self.drop_ignored(step, 32);
+                        let odd = self.differ(small, step);
+                        self.add_wrap(wraps, odd);
                         let lanes = self.number(lanes);
                         let more = self.product(step, lanes);
                         Some((self.sum(Opcode::Iadd, all, more), self.sum(Opcode::Iadd, first, more)))

@@ -19,7 +19,7 @@ use crate::operands::wide;
 /// Groups of lanes from which on words on a line are compared by the first and the last: fewer are compared as quickly in vectors.
 const LEAST_GROUPS: usize = 4;
 
-/// The farthest that 64-bit numbers on a line are from each other where the first and the last decide.
+/// The largest stride of 64-bit numbers of which the first and the last lane decide: from one to the other it wraps at most once.
 const MOST_STEP: u64 = 1 << 32;
 
 /// Where a mask comes from.

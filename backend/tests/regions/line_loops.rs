@@ -336,3 +336,60 @@ fn pointers_in_loops_are_as_lane_by_lane() {
 fn faults_in_loops_over_lines_are_as_lane_by_lane() {
     compare(false, 300);
 }
+
+/// Lanes' numbers are multiplied by something so large that the last lane is where the line says, once the device's ignored bits are gone,
+/// and those between are not.
+#[test]
+fn a_stride_that_wraps_on_the_way_is_no_line() {
+    let text = "function @far mask lanes 32 {
+            slot s0: i32 word
+            slot s1: ui64 base
+            slot s2: ui64 factor
+            slot s3: ui64 rest
+            slot s4: i32 sum
+        block0 at 0x0:
+            v0: i32 = slot.get s0
+            v1: ui64 = slot.get s1
+            v2: ui64 = slot.get s2
+            v3: ui64 = slot.get s3
+            v4: i64 = zext v0
+            v5: i64 = imul v4, v2
+            v6: ui64 = const 16
+            v7: i64 = ishl v5, v6
+            v8: i64 = sshr v7, v6
+            v9: i64 = imul v4, v3
+            v10: i64 = iadd v8, v9
+            v11: i64 = iadd v10, v1
+            v12: i32 = load.u32 global0[v11] align 4
+            slot.set s4, v12
+            return 0
+        }";
+    let func = parse_function(text, &[]).unwrap();
+    verify(&func).unwrap();
+    let mut random = Random(7);
+    for mut options in all_options() {
+        let last = match options.chunk_groups {
+            _ if options.single || options.wide_vectors => continue,
+            groups @ (1 | 4) => 4 * u64::from(groups) - 1,
+            _ => continue,
+        };
+        let factor = u64::MAX / last;
+        assert_eq!(factor.wrapping_mul(last), u64::MAX);
+        options.checked_memory = true;
+        options.slot_shapes = vec![None; 5];
+        options.apart = vec![None; 5];
+        options.slot_shapes[WORD] = Some(Shape::Affine(1));
+        let memory = Memory::new(&mut random, 32, 3);
+        let mut words = frame(&func);
+        (0..32).for_each(|lane| write(&func, &mut words, 0, lane, lane as u64));
+        write(&func, &mut words, 1, 0, 8192);
+        write(&func, &mut words, 2, 0, factor);
+        write(&func, &mut words, 3, 0, 4u64.wrapping_sub(factor));
+        let want = interpreted(&func, &options, &words, &memory, u64::from(u32::MAX));
+        let got = compiled(&func, &options, &words, &memory, u64::from(u32::MAX));
+        let fault = want.result.expect_err("the second lane is far away");
+        let own = got.result.expect_err("in compiled code, too");
+        assert_eq!((own.lane, own.address), (fault.lane, fault.address), "{options:?}");
+        assert_eq!(fault.lane, 1);
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! A loop over memory carries a pointer: `p = start` before the loop, `p + step` behind an iteration. Where lanes start on a line, code
 //! generators see that from how the start is computed, but a parameter of a block tells nothing. So if the step is uniform, the block
-//! takes the distance `u` instead, a scalar: 0 before the loop, `u + step` behind an iteration. The pointer is `start + u`, in each lane
-//! and whatever wraps.
+//! takes the distance `u` instead, a scalar: what is added to the start before the loop, `u + step` behind an iteration. The pointer is
+//! `start + u`, in each lane and whatever wraps. A pointer that two loops move, one in the other, is carried as before.
 //!
 //! Only pointers that may start on a line are taken apart: for others this is one operation more.
 
@@ -15,11 +15,14 @@ use warpjit_ir_core::opcodes::Opcode;
 use warpjit_ir_core::passes::rewrite::{Aliases, retain_params};
 use warpjit_ir_core::types::{Scalar, Type};
 
-/// Most rounds. A pointer that an inner loop moves is taken apart before that of the loop around it.
+/// Most rounds. A start may be seen only when another pointer has been taken apart.
 const ROUNDS: usize = 4;
 
 /// How many operations deep it is looked for what a start is made of.
 const DEPTH: u32 = 12;
+
+/// Most operations that are looked at for a start.
+const MOST_OPERATIONS: u32 = 64;
 
 /// Most uniform values that are added on the way to an edge.
 const MOST_TERMS: usize = 8;
@@ -46,8 +49,8 @@ type Terms = Vec<(Value, bool)>;
 type Edges = Vec<(bool, Terms)>;
 
 fn round(func: &mut Function) -> bool {
-    let candidates = addresses(func);
-    if candidates.is_empty() {
+    let is_address = addresses(func);
+    if !is_address.contains(&true) {
         return false;
     }
     let cfg = Cfg::new(func);
@@ -59,13 +62,13 @@ fn round(func: &mut Function) -> bool {
     let blocks: Vec<Block> = cfg.rpo.iter().rev().copied().filter(|&block| block != func.entry).collect();
     for block in blocks {
         for param in func.block(block).params.clone() {
-            if !candidates.contains(&param) {
+            if !is_address[param.index()] {
                 continue;
             }
             let Some((start, edges)) = apart(func, &cfg, &aliases, block, param) else { continue };
             let home = homes.get(start.index()).copied().flatten();
             if !home.is_some_and(|home| home != block && dominators.dominates(home, block))
-                || !may_be_line(func, start, DEPTH)
+                || !may_be_line(func, start, DEPTH, &mut MOST_OPERATIONS.clone())
             {
                 continue;
             }
@@ -91,8 +94,8 @@ fn round(func: &mut Function) -> bool {
     true
 }
 
-/// The varying 64-bit parameters from which addresses are computed.
-fn addresses(func: &Function) -> Vec<Value> {
+/// By value: whether it is a varying 64-bit parameter from which addresses are computed.
+fn addresses(func: &Function) -> Vec<bool> {
     let mut seen = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
     for &inst in func.blocks.iter().flat_map(|block| &block.insts) {
@@ -102,14 +105,14 @@ fn addresses(func: &Function) -> Vec<Value> {
             work.extend(data.args.first());
         }
     }
-    let mut found = Vec::new();
+    let mut found = vec![false; func.values.len()];
     while let Some(v) = work.pop() {
         let ty = func.ty(v);
         if ty.uniform || ty.scalar != Scalar::I64 || std::mem::replace(&mut seen[v.index()], true) {
             continue;
         }
         match func.values[v.index()].def {
-            ValueDef::Param(..) => found.push(v),
+            ValueDef::Param(..) => found[v.index()] = true,
             ValueDef::Inst(inst) => {
                 let data = func.inst(inst);
                 if matches!(data.op, Opcode::Iadd | Opcode::Isub | Opcode::Ishl | Opcode::Sshr) {
@@ -178,16 +181,18 @@ fn apart(
 }
 
 /// Whether lanes may have a value that lies on a line: it is made of slots, words of such values, and what all lanes share.
-fn may_be_line(func: &Function, v: Value, depth: u32) -> bool {
+fn may_be_line(func: &Function, v: Value, depth: u32, left: &mut u32) -> bool {
     if func.ty(v).uniform {
         return true;
     }
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
     let data = match func.values[v.index()].def {
         // Those of 32 bits may advance on lines.
         ValueDef::Param(..) => return func.ty(v).scalar == Scalar::I32,
         ValueDef::Inst(inst) => func.inst(inst),
     };
-    let all = || depth > 0 && data.args.iter().all(|&arg| may_be_line(func, arg, depth - 1));
+    let mut all = || depth > 0 && data.args.iter().all(|&arg| may_be_line(func, arg, depth - 1, left));
     match data.op {
         Opcode::SlotGet | Opcode::Const => true,
         Opcode::Iadd | Opcode::Isub | Opcode::Ior | Opcode::Iand => all(),
