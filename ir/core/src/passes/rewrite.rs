@@ -148,12 +148,11 @@ pub fn single_arguments(func: &mut Function) -> bool {
         ValueDef::Param(block, n) => Some((block, n, firsts[block.index()] + n as usize)),
         ValueDef::Inst(_) => None,
     };
-    // By parameter: the parameters that are given it.
-    let mut takers: Vec<Vec<Value>> = vec![Vec::new(); params];
+    let mut takers = Takers::new(params);
     for &block in &cfg.rpo {
         for (&param, n) in func.block(block).params.iter().zip(0..) {
             for (_, _, giver) in incoming.arguments(block, n).filter_map(param_index) {
-                takers[giver].push(param);
+                takers.add(giver, param);
             }
         }
     }
@@ -169,15 +168,10 @@ pub fn single_arguments(func: &mut Function) -> bool {
         let mut others = incoming.arguments(block, n).map(|arg| aliases.get(arg)).filter(|&arg| arg != param);
         let Some(value) = others.next().filter(|&value| others.all(|other| other == value)) else { continue };
         aliases.set(param, value);
-        // Those who were given the parameter are given the value. The longer list stays in place.
-        let mut own = std::mem::take(&mut takers[own]);
-        work.extend(own.iter().copied());
-        if let Some((.., all)) = param_index(value) {
-            let all = &mut takers[all];
-            if own.len() > all.len() {
-                std::mem::swap(&mut own, all);
-            }
-            all.append(&mut own);
+        // Those who were given the parameter are given the value.
+        work.extend(takers.of(own));
+        if let Some((.., value)) = param_index(value) {
+            takers.hand_over(own, value);
         }
     }
     if !aliases.any() {
@@ -186,4 +180,51 @@ pub fn single_arguments(func: &mut Function) -> bool {
     retain_params(func, |param| aliases.get(param) == param);
     aliases.apply(func);
     true
+}
+
+/// For each parameter: the parameters that are given it, as lists in one table.
+struct Takers {
+    /// By parameter: its first and its last entry.
+    ends: Vec<Option<(usize, usize)>>,
+    /// A taker, and the next entry.
+    entries: Vec<(Value, Option<usize>)>,
+}
+
+impl Takers {
+    fn new(params: usize) -> Takers {
+        Takers { ends: vec![None; params], entries: Vec::new() }
+    }
+
+    fn add(&mut self, giver: usize, taker: Value) {
+        let entry = self.entries.len();
+        self.entries.push((taker, None));
+        self.append(giver, (entry, entry));
+    }
+
+    fn of(&self, giver: usize) -> impl Iterator<Item = Value> {
+        let mut next = self.ends[giver].map(|(first, _)| first);
+        std::iter::from_fn(move || {
+            let (taker, behind) = self.entries[next?];
+            next = behind;
+            Some(taker)
+        })
+    }
+
+    /// Gives the takers of one to another.
+    fn hand_over(&mut self, from: usize, to: usize) {
+        if let Some(list) = self.ends[from].take() {
+            self.append(to, list);
+        }
+    }
+
+    fn append(&mut self, giver: usize, list: (usize, usize)) {
+        let own = &mut self.ends[giver];
+        match own {
+            Some((_, last)) => {
+                self.entries[*last].1 = Some(list.0);
+                *last = list.1;
+            }
+            None => *own = Some(list),
+        }
+    }
 }
