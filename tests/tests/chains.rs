@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use warpjit_runtime::{Access, CacheConfig, Config, Engine, FaultKind, HostLevel, Memory, Tier};
+use warpjit_runtime::{Access, CacheConfig, Config, Engine, FaultKind, HostLevel, Memory, Program, Tier};
 use warpjit_tests::gcn::one_wave::{DATA, launch, program};
 use warpjit_tests::random::rng::Random;
 use warpjit_tests::random::seeds::seeds;
@@ -33,6 +33,16 @@ fn memory(engine: &Engine, content: &[u8]) -> Memory {
     memory.map(Some(DATA), BYTES as u64, Access::ReadWrite).expect("mapped");
     memory.write(DATA, content).expect("writable");
     memory
+}
+
+/// What memory holds after a run that does not fault, and how many regions the cache had.
+fn after(engine: &Engine, program: &Program, content: &[u8], name: &str) -> (Vec<u8>, u64) {
+    let memory = memory(engine, content);
+    let report = engine.run(program, &memory, &launch()).unwrap_or_else(|e| panic!("{e}: {name}"));
+    assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
+    let mut after = vec![0; BYTES];
+    memory.read(DATA, &mut after).expect("readable");
+    (after, report.stats.cached_regions)
 }
 
 /// Random code. `v1` is the lane's place; `v2` to `v7` are data.
@@ -195,12 +205,7 @@ fn random_waves_leave_the_same_memory() {
             let engine = Engine::new(config).expect("an engine");
             // What the first run has compiled, the second one finds.
             for run in 0..2 {
-                let memory = memory(&engine, &content);
-                let report =
-                    engine.run(&program, &memory, &launch()).unwrap_or_else(|e| panic!("{e}: {name}"));
-                assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
-                let mut after = vec![0; BYTES];
-                memory.read(DATA, &mut after).expect("readable");
+                let (after, _) = after(&engine, &program, &content, &name);
                 let wanted = wanted.get_or_insert_with(|| after.clone());
                 let differs = after.iter().zip(wanted.iter()).position(|(a, b)| a != b);
                 assert_eq!(differs, None, "run {run}, {name}");
@@ -231,12 +236,8 @@ fn regions_from_the_cache_are_joined() {
                 let engine = Engine::new(config.join_after(join_after).cache(cache)).expect("an engine");
                 let program = program(&text);
                 for run in 0..2 {
-                    let memory = memory(&engine, &content);
-                    let report =
-                        engine.run(&program, &memory, &launch()).unwrap_or_else(|e| panic!("{e}: {name}"));
-                    assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
-                    let mut after = vec![0; BYTES];
-                    memory.read(DATA, &mut after).expect("readable");
+                    let (after, cached) = after(&engine, &program, &content, &name);
+                    assert_eq!(cached > 0, join_after == Some(0), "{name}");
                     let wanted = wanted.get_or_insert_with(|| after.clone());
                     assert!(after == *wanted, "run {run}, {name}");
                 }
