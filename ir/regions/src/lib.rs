@@ -152,9 +152,11 @@ struct Analysis {
     crosses: bool,
 }
 
-/// What is known of slots whenever a region runs.
+/// What is known whenever a region runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotFacts {
+    /// It runs one lane at a time: [`optimize_one_lane`] comes next.
+    pub one_lane: bool,
     /// Slots that hold one value in all lanes of a chunk.
     pub uniform: SlotSet,
     /// Slots whose bits are all ones: an integer -1, or a mask that holds in all lanes of a chunk.
@@ -164,7 +166,7 @@ pub struct SlotFacts {
 impl SlotFacts {
     /// Nothing known, for `slots` slots.
     pub fn none(slots: usize) -> SlotFacts {
-        SlotFacts { uniform: SlotSet::empty(slots), ones: SlotSet::empty(slots) }
+        SlotFacts { one_lane: false, uniform: SlotSet::empty(slots), ones: SlotSet::empty(slots) }
     }
 }
 
@@ -499,7 +501,7 @@ impl Kernel {
         let (mut ssa, faults) =
             promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones, self.steps);
         meter.step(ssa.insts.len() / 8)?;
-        optimize::optimize_ssa(&mut ssa, meter)?;
+        optimize::optimize_ssa(&mut ssa, known.one_lane && self.wave, meter)?;
         let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform)
         } else {

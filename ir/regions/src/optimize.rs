@@ -131,24 +131,24 @@ pub fn serialize_lanes(func: &mut Function, few: impl Fn(&Function, Block) -> u3
 pub fn optimize_one_lane(region: &mut Region, special: bool, meter: &Meter) -> Result<(), Stopped> {
     let mut passes = Passes::new(meter);
     let func = &mut region.mask;
-    begin(func, special, &mut passes)?;
     meter.stage("taking its lanes one by one")?;
     // What a lane's mask is when it enters is told first; each version then has it as a constant.
-    let mut before = passes.changes;
-    passes.run(func, &[entry_mask::run])?;
+    passes.run(func, &[uniform::run, gvn::run, fold::run, entry_mask::run])?;
     for _ in 0..ONE_LANE_ROUNDS {
+        let before = passes.changes;
         passes.run(func, &[one_lane::run])?;
         if passes.changes == before {
             break;
         }
-        // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them, of which comparisons
-        // are decided again.
-        passes
-            .run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run])?;
-        before = passes.changes;
+        // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them.
+        passes.run(func, &[fold::run, gvn::run, demand::run, simplify_cfg::run, dce::run])?;
     }
     // Without the mask most stores of slots change nothing, and what they stored is not computed.
     passes.run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run])?;
+    // Calls become operations late: most of one version's are gone.
+    meter.stage("optimising it")?;
+    passes.run(func, &[if special { expand::run_but_special } else { expand::run }])?;
+    passes.run(func, &[fold::run, gvn::run])?;
     // Words are joined whose selects are gone; as in [`optimize_within`], after `canon`.
     passes.run(func, &[classes::run, canon::run, pairs::run, fold::run])?;
     passes.run(func, &[licm::run, gvn::run, dce::run])
@@ -185,8 +185,13 @@ pub fn versions(region: &mut Region, all_enter: bool, host: &HostModel) {
     debug_assert_eq!(verify(&region.mask).map_err(|error| error.to_string()), Ok(()));
 }
 
-/// Optimises a region in SSA, before its branches become masks. What is removed here needs no mask and no blend.
-pub fn optimize_ssa(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
-    // The second `fold`: parameters with one argument are gone.
-    run(func, &[fold::run, gvn::run, simplify_cfg::run, fold::run, dce::run], meter)
+/// Optimises a region in SSA, before its branches become masks. What is removed here needs no mask and no blend. `one_lane`: no branch
+/// becomes a mask, and [`optimize_one_lane`] does what is left out.
+pub fn optimize_ssa(func: &mut Function, one_lane: bool, meter: &Meter) -> Result<(), Stopped> {
+    // Each block of the kernel has made its constants and addresses anew: equal ones go first, and parameters with one argument.
+    run(func, &[gvn::run, simplify_cfg::run], meter)?;
+    if !one_lane {
+        run(func, &[fold::run, simplify_cfg::run], meter)?;
+    }
+    run(func, &[dce::run], meter)
 }

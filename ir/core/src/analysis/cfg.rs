@@ -58,6 +58,12 @@ impl Cfg {
         order
     }
 
+    /// Whether some reachable edge leads back.
+    pub fn has_loops(&self) -> bool {
+        let place = |block: Block| self.rpo_index[block.index()];
+        self.rpo.iter().any(|&from| self.succs[from.index()].iter().any(|&to| place(to) <= place(from)))
+    }
+
     /// Whether the entry leads to the block.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.rpo_index[block.index()].is_some()

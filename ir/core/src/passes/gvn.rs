@@ -10,10 +10,11 @@ use crate::entities::{Block, Slot, Value};
 use crate::function::{Args, Form, Function, Imm, InstData};
 use crate::opcodes::{FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::types::Type;
-use foldhash::{HashMap, HashMapExt};
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
 
 /// An operation with its operands in a canonical order.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct Key {
     op: Opcode,
     ty: Type,
@@ -23,7 +24,7 @@ struct Key {
     time: u32,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 enum ImmKey {
     Flag(bool),
     Bits(u64),
@@ -41,8 +42,8 @@ pub fn run(func: &mut Function) -> bool {
     let dom = Dominators::of(&cfg);
     let mut pass = Numbering {
         aliases: Aliases::new(func),
-        known: HashMap::new(),
-        undo: Vec::new(),
+        known: Known::new(),
+        slot_times: vec![0; func.slots.len()],
         written: written_slots(func),
         cross: values_cross_blocks(func),
         clock: 0,
@@ -55,12 +56,12 @@ pub fn run(func: &mut Function) -> bool {
         match dom.children[block.index()].get(*child) {
             Some(&down) => {
                 *child += 1;
-                path.push((down, 0, pass.undo.len()));
+                path.push((down, 0, pass.known.stack.len()));
                 pass.block(func, down);
             }
             None => {
                 let mark = *mark;
-                pass.forget(mark);
+                pass.known.forget(mark);
                 path.pop();
             }
         }
@@ -71,9 +72,9 @@ pub fn run(func: &mut Function) -> bool {
 
 struct Numbering {
     aliases: Aliases,
-    known: HashMap<Key, Value>,
-    /// Keys in the order they became known.
-    undo: Vec<Key>,
+    known: Known,
+    /// When each slot was last written.
+    slot_times: Vec<u32>,
     written: Vec<bool>,
     /// Whether values may be used outside their block.
     cross: bool,
@@ -85,8 +86,6 @@ impl Numbering {
     fn block(&mut self, func: &mut Function, block: Block) {
         self.clock += 1;
         let block_time = self.clock;
-        // When each slot was last written in this block.
-        let mut slot_time: HashMap<Slot, u32> = HashMap::new();
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
         insts.retain(|&inst| {
             for arg in &mut func.inst_mut(inst).args {
@@ -95,13 +94,13 @@ impl Numbering {
             let data = func.inst(inst);
             if let (Opcode::SlotSet, Imm::Slot(slot)) = (data.op, &data.imm) {
                 self.clock += 1;
-                slot_time.insert(*slot, self.clock);
+                self.slot_times[slot.index()] = self.clock;
             }
             let Some(result) = data.result else { return true };
             let ty = func.ty(result);
             let time = match (data.op, &data.imm) {
                 (Opcode::SlotGet, Imm::Slot(slot)) if self.written[slot.index()] => {
-                    slot_time.get(slot).copied().unwrap_or(block_time)
+                    self.slot_times[slot.index()].max(block_time)
                 }
                 (Opcode::SlotGet, _) => 0,
                 (Opcode::Load, Imm::Mem(mem)) if matches!(mem.space, Space::Const(_)) => 0,
@@ -112,20 +111,79 @@ impl Numbering {
             };
             let time = if self.cross || ty.uniform { time } else { time.max(block_time) };
             let Some(key) = key(data, ty, time) else { return true };
-            if let Some(&leader) = self.known.get(&key) {
-                self.aliases.set(result, leader);
-                return false;
+            match self.known.leader(key, result) {
+                Some(leader) => self.aliases.set(result, leader),
+                None => return true,
             }
-            self.known.insert(key.clone(), result);
-            self.undo.push(key);
-            true
+            false
         });
         func.block_mut(block).insts = insts;
     }
+}
 
+/// The operations known at a point of the walk, which is left in the order opposite to that in which it was entered. So keys are a stack,
+/// and the last one can be taken out of the table without looking at others: whatever was put in behind it is gone.
+struct Known {
+    hasher: RandomState,
+    stack: Vec<(u64, Key, Value)>,
+    /// By hash, then by the next free place: indices into the stack. A power of two of them.
+    table: Vec<u32>,
+}
+
+impl Known {
+    const FREE: u32 = u32::MAX;
+
+    fn new() -> Known {
+        Known { hasher: RandomState::default(), stack: Vec::new(), table: vec![Known::FREE; 256] }
+    }
+
+    /// The value with this key; `value` becomes it if there is none.
+    fn leader(&mut self, key: Key, value: Value) -> Option<Value> {
+        let hash = self.hasher.hash_one(&key);
+        let mut place = self.place(hash);
+        while let Some((other, known, leader)) = self.stack.get(self.table[place] as usize) {
+            if *other == hash && *known == key {
+                return Some(*leader);
+            }
+            place = self.next(place);
+        }
+        self.table[place] = self.stack.len() as u32;
+        self.stack.push((hash, key, value));
+        if self.stack.len() * 2 > self.table.len() {
+            self.grow();
+        }
+        None
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        hash as usize & (self.table.len() - 1)
+    }
+
+    fn next(&self, place: usize) -> usize {
+        (place + 1) & (self.table.len() - 1)
+    }
+
+    fn grow(&mut self) {
+        self.table = vec![Known::FREE; self.table.len() * 2];
+        // In the order of the stack, as before.
+        for n in 0..self.stack.len() {
+            let mut place = self.place(self.stack[n].0);
+            while self.table[place] != Known::FREE {
+                place = self.next(place);
+            }
+            self.table[place] = n as u32;
+        }
+    }
+
+    /// Forgets what became known since the stack had `mark` keys.
     fn forget(&mut self, mark: usize) {
-        for key in self.undo.drain(mark..) {
-            self.known.remove(&key);
+        while self.stack.len() > mark {
+            let Some((hash, ..)) = self.stack.pop() else { return };
+            let mut place = self.place(hash);
+            while self.table[place] as usize != self.stack.len() {
+                place = self.next(place);
+            }
+            self.table[place] = Known::FREE;
         }
     }
 }

@@ -11,6 +11,8 @@ use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator};
 use warpjit_ir_core::opcodes::Opcode;
 use warpjit_ir_core::types::Scalar;
 
+use super::one_lane::{self, Way};
+
 /// Uses of the mask from which on two versions are made.
 const FEWEST_USES: usize = 6;
 
@@ -27,7 +29,9 @@ pub fn run(func: &mut Function) -> bool {
         Some(_) => working_mask(func),
         None => entry_mask(func, |_| true),
     };
-    mask.is_some_and(|mask| part_by(func, mask).is_some())
+    // The lane is active, in both versions.
+    let changed = one_lane::activate(func);
+    mask.is_some_and(|mask| part_by(func, mask, true).is_some()) || changed
 }
 
 /// The same for chunks of several lanes: those of which no lane has the wave's mask.
@@ -37,7 +41,7 @@ pub fn skip_empty(func: &mut Function) -> bool {
         return false;
     }
     let Some(mask) = entry_mask(func, |slot| slot == func.lane_mask) else { return false };
-    let Some(copies) = part_by(func, mask) else { return false };
+    let Some(copies) = part_by(func, mask, false) else { return false };
     // What is known there, and nowhere else.
     let first = copies[0];
     let pc = func.block(first).pc;
@@ -55,8 +59,9 @@ pub fn skip_empty(func: &mut Function) -> bool {
     true
 }
 
-/// Parts a function by a mask at its start. The blocks of the version for lanes without it, the first one first.
-fn part_by(func: &mut Function, mask: Value) -> Option<Vec<Block>> {
+/// Parts a function by a mask at its start. The blocks of the version for lanes without it, the first one first. With one lane, it has only
+/// the blocks that such a lane comes to.
+fn part_by(func: &mut Function, mask: Value, one_lane: bool) -> Option<Vec<Block>> {
     let cfg = Cfg::new(func);
     let entry = func.entry;
     if !cfg.preds[entry.index()].is_empty() {
@@ -71,10 +76,16 @@ fn part_by(func: &mut Function, mask: Value) -> Option<Vec<Block>> {
     let data = func.block_mut(with);
     (data.insts, data.term, data.term_pc) = (rest, term, term_pc);
 
-    let old: Vec<Block> = std::iter::once(with).chain(cfg.rpo.into_iter().filter(|&b| b != entry)).collect();
-    let copies = copy(func, &old);
-    let without = copies[&with];
     let call = |block| BlockCall { block, args: Vec::new() };
+    func.block_mut(entry).term = Some(Terminator::Jump(call(with)));
+    let ways = match one_lane {
+        true => one_lane::ways_if(func, mask, false),
+        false => vec![Way::Any; func.blocks.len()],
+    };
+    let old = std::iter::once(with).chain(cfg.rpo.into_iter().filter(|&b| b != entry));
+    let old: Vec<Block> = old.filter(|block| ways[block.index()] != Way::Never).collect();
+    let copies = copy(func, &old, &ways);
+    let without = copies[&with];
     func.block_mut(entry).term = Some(Terminator::BrAny { mask, taken: call(with), next: call(without) });
     Some(old.iter().map(|block| copies[block]).collect())
 }
@@ -185,8 +196,8 @@ fn part(func: &Function, value: Value) -> Option<(Vec<Inst>, Vec<Inst>)> {
     Some((of(true), of(false)))
 }
 
-/// Copies blocks; jumps between them lead to copies.
-fn copy(func: &mut Function, blocks: &[Block]) -> HashMap<Block, Block> {
+/// Copies blocks, which are left as `ways` says; jumps between them lead to copies.
+fn copy(func: &mut Function, blocks: &[Block], ways: &[Way]) -> HashMap<Block, Block> {
     let mut copies = HashMap::new();
     let mut values: HashMap<Value, Value> = HashMap::new();
     let mut made = Vec::new();
@@ -208,8 +219,15 @@ fn copy(func: &mut Function, blocks: &[Block]) -> HashMap<Block, Block> {
             }
             made.push(new);
         }
+        let term = match (data.term, ways[block.index()]) {
+            (
+                Some(Terminator::BrIf { taken, next, .. } | Terminator::BrAny { taken, next, .. }),
+                Way::Decided(known),
+            ) => Some(Terminator::Jump(if known { taken } else { next })),
+            (term, _) => term,
+        };
         let to = func.block_mut(copy);
-        (to.term, to.term_pc, to.guest_insts) = (data.term, data.term_pc, data.guest_insts);
+        (to.term, to.term_pc, to.guest_insts) = (term, data.term_pc, data.guest_insts);
         (to.counted, to.lane_counts) = (data.counted, data.lane_counts);
     }
     let new = |v: Value| *values.get(&v).unwrap_or(&v);

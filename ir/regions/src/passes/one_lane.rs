@@ -3,8 +3,11 @@
 //! For one lane a mask is a truth value, and branches tell most of them: after a branch on a mask, the lane has it. The pass
 //! follows truth values along branches and around loops and replaces each known one by a constant. Later passes remove what
 //! depended on it, such as most of the guest's computation of EXEC.
+//!
+//! It begins with nothing reached and nothing seen, and follows only edges that can be taken (conditional constant propagation, after
+//! Wegman and Zadeck). So a lane that enters without EXEC is known to stay without it around a loop, although code of the loop that such
+//! a lane never comes to would give it back.
 
-use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::analysis::{Cfg, Dominators};
 use warpjit_ir_core::entities::{Block, Value};
 use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, InstData, Terminator};
@@ -15,7 +18,7 @@ use warpjit_ir_core::types::{Scalar, Type};
 const MOST_DEPTH: u32 = 8;
 
 /// Most walks over the code until the facts about loops are stable.
-const MOST_ROUNDS: usize = 12;
+const MOST_ROUNDS: usize = 40;
 
 /// Runs the pass, on mask form only. The result is right only for a chunk of a single lane, and that lane must be
 /// active.
@@ -23,42 +26,52 @@ pub fn run(func: &mut Function) -> bool {
     if func.form != Form::Mask {
         return false;
     }
+    let changed = activate(func);
+    let order = Order::new(func, &Cfg::new(func));
+    let facts = Facts::solve(func, &order, None);
+    rewrite(func, &order, facts) || changed
+}
+
+/// The lane is active.
+pub(super) fn activate(func: &mut Function) -> bool {
     let mut changed = false;
-    for inst in &mut func.insts {
-        if inst.op == Opcode::ActiveMask {
-            changed = true;
-            (inst.op, inst.imm) = (Opcode::Const, Imm::Bits(1));
-            inst.args.clear();
-        }
+    for inst in func.insts.iter_mut().filter(|inst| inst.op == Opcode::ActiveMask) {
+        changed = true;
+        (inst.op, inst.imm) = (Opcode::Const, Imm::Bits(1));
+        inst.args.clear();
     }
-    let cfg = Cfg::new(func);
-    let order = Order::new(func, &cfg);
-    let mut params: HashMap<Value, Truth> = HashMap::new();
-    for block in func.block_ids().filter(|&b| b != func.entry) {
-        for &p in func.block(block).params.iter().filter(|&&p| is_truth(func, p)) {
-            params.insert(p, Truth::NotSeen);
-        }
-    }
-    let mut stable = false;
-    for _ in 0..MOST_ROUNDS {
-        let before = params.clone();
-        let seen = params.clone();
-        order.walk(func, &seen, |facts, call| {
-            for (&p, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                if let Some(truth) = params.get_mut(&p) {
-                    *truth = truth.meet(facts.of(func, arg));
-                }
+    changed
+}
+
+/// How a block is left where a value has a known truth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// No lane comes here.
+    Never,
+    /// By any of its edges.
+    Any,
+    /// Its condition has this truth value.
+    Decided(bool),
+}
+
+/// How a lane goes through the blocks if `v` is true, or false, by block.
+pub(super) fn ways_if(func: &Function, v: Value, known: bool) -> Vec<Way> {
+    let order = Order::new(func, &Cfg::new(func));
+    let mut facts = Facts::solve(func, &order, Some((v, known)));
+    let mut ways = vec![Way::Never; func.blocks.len()];
+    let mut seen = true;
+    order.visit(func, &mut facts, |facts, block| {
+        ways[block.index()] = match func.term(block) {
+            Terminator::BrIf { cond, .. } | Terminator::BrAny { mask: cond, .. } => {
+                let truth = facts.of(func, *cond);
+                seen &= truth != Truth::NotSeen;
+                if let Truth::Known(known) = truth { Way::Decided(known) } else { Way::Any }
             }
-        });
-        if params == before {
-            stable = true;
-            break;
-        }
-    }
-    if !stable {
-        params.clear();
-    }
-    rewrite(func, &order, &params) || changed
+            _ => Way::Any,
+        };
+    });
+    // A block that is reached has arguments. Else nothing was decided.
+    if seen { ways } else { vec![Way::Any; func.blocks.len()] }
 }
 
 fn is_truth(func: &Function, v: Value) -> bool {
@@ -85,23 +98,72 @@ impl Truth {
 }
 
 /// The facts known at a point in the code.
-struct Facts<'a> {
-    params: &'a HashMap<Value, Truth>,
-    /// Learned from branches on the path to this point, in order.
-    learned: HashMap<Value, bool>,
+struct Facts {
+    /// For each value that is a parameter and a truth value: what all edges that can be taken give it.
+    params: Vec<Option<Truth>>,
+    /// Blocks that an edge which can be taken leads to.
+    reached: Vec<bool>,
+    /// For each value: what was learned from branches on the path to this point.
+    learned: Vec<Option<bool>>,
+    /// What was learned, in order.
     trail: Vec<Value>,
 }
 
-impl Facts<'_> {
+impl Facts {
+    /// Finds the facts about parameters and reached blocks, for a lane for which a value is known.
+    fn solve(func: &Function, order: &Order, given: Option<(Value, bool)>) -> Facts {
+        let values = func.values.len();
+        let mut facts = Facts {
+            params: vec![None; values],
+            reached: vec![false; func.blocks.len()],
+            learned: vec![None; values],
+            trail: Vec::new(),
+        };
+        facts.reached[func.entry.index()] = true;
+        if let Some((v, known)) = given {
+            facts.learn(func, v, known, MOST_DEPTH);
+        }
+        for block in func.block_ids().filter(|&b| b != func.entry) {
+            for &p in func.block(block).params.iter().filter(|&&p| is_truth(func, p)) {
+                facts.params[p.index()] = Some(Truth::NotSeen);
+            }
+        }
+        for _ in 0..MOST_ROUNDS {
+            let mut changed = false;
+            order.visit(func, &mut facts, |facts, block| {
+                for_each_edge(func, facts, block, |facts, call| changed |= facts.arrive(func, call));
+            });
+            if !changed {
+                return facts;
+            }
+        }
+        // Not stable: nothing is known.
+        facts.params.fill(None);
+        facts.reached.fill(true);
+        facts
+    }
+
+    /// Takes an edge. Whether that tells anything new.
+    fn arrive(&mut self, func: &Function, call: &BlockCall) -> bool {
+        let mut changed = !std::mem::replace(&mut self.reached[call.block.index()], true);
+        for (&p, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+            let Some(before) = self.params[p.index()] else { continue };
+            let now = before.meet(self.of(func, arg));
+            changed |= now != before;
+            self.params[p.index()] = Some(now);
+        }
+        changed
+    }
+
     fn of(&self, func: &Function, v: Value) -> Truth {
         self.look(func, v, MOST_DEPTH)
     }
 
     fn look(&self, func: &Function, v: Value, depth: u32) -> Truth {
-        if let Some(&known) = self.learned.get(&v) {
+        if let Some(known) = self.learned[v.index()] {
             return Truth::Known(known);
         }
-        if let Some(&truth) = self.params.get(&v) {
+        if let Some(truth) = self.params[v.index()] {
             return truth;
         }
         let Some(data) = func.def_inst(v) else { return Truth::Unknown };
@@ -143,10 +205,10 @@ impl Facts<'_> {
 
     /// Records that `v` has this truth value from here on, and what follows for the values that it is computed from.
     fn learn(&mut self, func: &Function, v: Value, known: bool, depth: u32) {
-        if self.learned.contains_key(&v) {
+        if self.learned[v.index()].is_some() {
             return;
         }
-        self.learned.insert(v, known);
+        self.learned[v.index()] = Some(known);
         self.trail.push(v);
         let Some(data) = func.def_inst(v).filter(|_| depth > 0) else { return };
         let alone = match data.op {
@@ -175,7 +237,7 @@ impl Facts<'_> {
     fn forget(&mut self, mark: usize) {
         while self.trail.len() > mark {
             let v = self.trail.pop().expect("more than the mark");
-            self.learned.remove(&v);
+            self.learned[v.index()] = None;
         }
     }
 }
@@ -211,27 +273,8 @@ impl Order {
         Order { children, reason, entry: func.entry }
     }
 
-    /// Visits the blocks in the order of the dominator tree and passes each edge to the callback with the facts known
-    /// on it.
-    fn walk(
-        &self,
-        func: &Function,
-        params: &HashMap<Value, Truth>,
-        mut edge: impl FnMut(&Facts<'_>, &BlockCall),
-    ) {
-        self.visit(func, params, |facts, block| {
-            for_each_edge(func, facts, block, &mut edge);
-        });
-    }
-
-    /// Visits the blocks with the facts known in each.
-    fn visit(
-        &self,
-        func: &Function,
-        params: &HashMap<Value, Truth>,
-        mut at: impl FnMut(&mut Facts<'_>, Block),
-    ) {
-        let mut facts = Facts { params, learned: HashMap::new(), trail: Vec::new() };
+    /// Visits the reached blocks in the order of the dominator tree, with the facts known in each.
+    fn visit(&self, func: &Function, facts: &mut Facts, mut at: impl FnMut(&mut Facts, Block)) {
         // Blocks to enter, and marks to return to after them.
         enum Step {
             Enter(Block),
@@ -241,13 +284,16 @@ impl Order {
         while let Some(step) = work.pop() {
             match step {
                 Step::Leave(mark) => facts.forget(mark),
+                // What a block dominates is reached through it only.
+                Step::Enter(block) if !facts.reached[block.index()] => {}
                 Step::Enter(block) => {
                     work.push(Step::Leave(facts.trail.len()));
                     if let Some((cond, known)) = self.reason[block.index()] {
                         facts.learn(func, cond, known, MOST_DEPTH);
                     }
-                    at(&mut facts, block);
-                    work.extend(self.children[block.index()].iter().map(|&b| Step::Enter(b)));
+                    at(facts, block);
+                    // The first child next: where paths meet comes last, when its edges are known.
+                    work.extend(self.children[block.index()].iter().rev().map(|&b| Step::Enter(b)));
                 }
             }
         }
@@ -257,9 +303,9 @@ impl Order {
 /// Passes each edge out of a block that can be taken to the callback, with the facts known on it.
 fn for_each_edge(
     func: &Function,
-    facts: &mut Facts<'_>,
+    facts: &mut Facts,
     block: Block,
-    edge: &mut impl FnMut(&Facts<'_>, &BlockCall),
+    mut edge: impl FnMut(&mut Facts, &BlockCall),
 ) {
     match func.term(block) {
         Terminator::Jump(call) => edge(facts, call),
@@ -282,7 +328,7 @@ fn for_each_edge(
 }
 
 /// Replaces known values by constants.
-fn rewrite(func: &mut Function, order: &Order, params: &HashMap<Value, Truth>) -> bool {
+fn rewrite(func: &mut Function, order: &Order, mut facts: Facts) -> bool {
     let entry = func.entry;
     let types = [Type::MASK, Type::uniform(Scalar::I1)];
     let mut numbers: Vec<(Type, bool, Value)> = Vec::new();
@@ -302,8 +348,8 @@ fn rewrite(func: &mut Function, order: &Order, params: &HashMap<Value, Truth>) -
     }
     let mut changes = Vec::new();
     let this: &Function = func;
-    order.visit(this, params, |facts, block| {
-        let number = |facts: &Facts<'_>, v: Value| {
+    order.visit(this, &mut facts, |facts, block| {
+        let number = |facts: &Facts, v: Value| {
             if !is_truth(this, v) || this.as_const(v).is_some() {
                 return None;
             }

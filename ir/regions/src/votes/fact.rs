@@ -35,6 +35,17 @@ impl Fact {
         }
     }
 
+    /// Each of `facts` holds of a value that is one of two, of which `others` say the other. Whether that changes any.
+    pub fn meet_all(facts: &mut [Fact], others: &[Fact]) -> bool {
+        let mut changed = false;
+        for (own, other) in facts.iter_mut().zip(others) {
+            let met = own.meet(*other);
+            changed |= met != *own;
+            *own = met;
+        }
+        changed
+    }
+
     /// What is known of an operation's result. For operations that depend on more than their operands, only the taint
     /// of the operands is.
     pub fn of_result(func: &Function, data: &InstData, args: &[Fact]) -> Fact {

@@ -203,9 +203,7 @@ impl Walk {
                 self.work.insert(to);
             }
             Some(old) => {
-                let met: Vec<Fact> = old.iter().zip(state).map(|(a, b)| a.meet(*b)).collect();
-                if met != *old {
-                    *old = met;
+                if Fact::meet_all(old, state) {
                     self.work.insert(to);
                 }
             }

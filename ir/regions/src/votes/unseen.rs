@@ -55,6 +55,7 @@ pub(super) fn keep_unseen(
             votes,
             numbers: &numbers,
             values: vec![Fact::NONE; func.values.len()],
+            masks: (0..func.slots.len()).filter(|&n| func.slots[n].ty.scalar == Scalar::I1).collect(),
             holds: vec![None; func.slots.len()],
             states: vec![Vec::new(); func.blocks.len()],
             work: BTreeSet::new(),
@@ -85,6 +86,8 @@ struct Walk<'a> {
     numbers: &'a BTreeMap<Block, u64>,
     /// The facts of the current block's values.
     values: Vec<Fact>,
+    /// The slots with truth values.
+    masks: Vec<usize>,
     /// The value in each slot that the current block has read or written.
     holds: Vec<Option<Value>>,
     states: Vec<Vec<Vec<Fact>>>,
@@ -126,8 +129,7 @@ impl Walk<'_> {
                 *fact = Fact::NONE;
             }
         }
-        let is_mask = |n: usize| self.func.slots[n].ty.scalar == Scalar::I1;
-        let alike = |a: &[Fact]| (0..a.len()).all(|n| !is_mask(n) || a[n].number == facts[n].number);
+        let alike = |a: &[Fact]| self.masks.iter().all(|&n| a[n].number == facts[n].number);
         let states = &mut self.states[block.index()];
         let found = states.iter().position(|state| alike(state)).or_else(|| {
             let exec = self.exec.index();
@@ -140,11 +142,9 @@ impl Walk<'_> {
                 states.len() - 1
             }
             Some(at) => {
-                let met: Vec<Fact> = states[at].iter().zip(&facts).map(|(a, b)| a.meet(*b)).collect();
-                if met == states[at] {
+                if !Fact::meet_all(&mut states[at], &facts) {
                     return;
                 }
-                states[at] = met;
                 at
             }
         };

@@ -21,11 +21,12 @@ use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 use smallvec::smallvec;
 
-/// Most sweeps over the function. A rule may enable another one in code that has been visited already.
+/// Most sweeps over the function. A rule may enable another one in code that has been visited already: around a loop, mostly, so that code
+/// without loops has one sweep.
 const SWEEPS: usize = 5;
 /// After a sweep that changed fewer than one instruction of so many there is no other: it would take as long. What is left is found when
 /// the pass runs again; pipelines run it several times.
-const WORTH_A_SWEEP: usize = 256;
+const WORTH_A_SWEEP: usize = 64;
 /// Most rules applied to one instruction, so that rules cannot undo each other for ever.
 const STEPS: usize = 12;
 
@@ -35,7 +36,7 @@ pub fn run(func: &mut Function) -> bool {
     for _ in 0..SWEEPS {
         let sweep = sweep(func);
         changed |= sweep.changes > 0;
-        if sweep.changes * WORTH_A_SWEEP < sweep.visited.max(1) {
+        if !sweep.loops || sweep.changes * WORTH_A_SWEEP < sweep.visited.max(1) {
             break;
         }
     }
@@ -48,6 +49,8 @@ struct Sweep {
     visited: usize,
     /// Rules that it applied.
     changes: usize,
+    /// Whether the function has loops.
+    loops: bool,
 }
 
 fn sweep(func: &mut Function) -> Sweep {
@@ -63,7 +66,7 @@ fn sweep(func: &mut Function) -> Sweep {
         aliases,
         made: Vec::new(),
         pc: 0,
-        sweep: Sweep { visited: 0, changes: 0 },
+        sweep: Sweep { visited: 0, changes: 0, loops: cfg.has_loops() },
         looks,
         looked_at: None,
     };
