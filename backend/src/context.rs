@@ -49,24 +49,36 @@ pub struct FaultRecord {
     pub pc: u32,
     /// Lane of the warp.
     pub lane: u32,
-    /// Space accessed, see [`encode_space`].
-    pub space: u32,
+    /// How it accessed memory, see [`FaultRecord::access`].
+    pub access: u32,
     /// Guest address accessed.
     pub address: u64,
-    /// 1 for a store.
-    pub store: u32,
-    /// Bytes accessed.
-    pub bytes: u32,
 }
 
 impl FaultRecord {
     /// No fault.
     pub const NONE: FaultRecord =
-        FaultRecord { kind: FaultKind::None, pc: 0, lane: 0, space: 0, address: 0, store: 0, bytes: 0 };
+        FaultRecord { kind: FaultKind::None, pc: 0, lane: 0, access: 0, address: 0 };
+
+    /// An access as one number, so that code stores it at once: the space in the low 16 bits ([`encode_space`]), then the bytes in 8, then
+    /// whether it stores.
+    pub(crate) const fn access(space: Space, store: bool, bytes: u8) -> u32 {
+        encode_space(space) | (bytes as u32) << 16 | (store as u32) << 24
+    }
 
     /// The space accessed.
     pub fn space(&self) -> Space {
-        decode_space(self.space)
+        decode_space(self.access & 0xffff)
+    }
+
+    /// Bytes accessed.
+    pub fn bytes(&self) -> u8 {
+        (self.access >> 16) as u8
+    }
+
+    /// Whether it was a store.
+    pub fn is_store(&self) -> bool {
+        self.access >> 24 != 0
     }
 }
 
@@ -424,10 +436,8 @@ offsets! {
     FAULT_KIND = fault.kind;
     FAULT_PC = fault.pc;
     FAULT_LANE = fault.lane;
-    FAULT_SPACE = fault.space;
+    FAULT_ACCESS = fault.access;
     FAULT_ADDRESS = fault.address;
-    FAULT_STORE = fault.store;
-    FAULT_BYTES = fault.bytes;
     FAULT_LANES = fault_lanes;
     CHUNK_LANE = chunk_lane;
     VECTOR_BASE = vector_base;

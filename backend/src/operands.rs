@@ -3,7 +3,7 @@
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
 
-use crate::context::{at, encode_space};
+use crate::context::{FaultRecord, at};
 use crate::error::Error;
 
 pub(crate) fn malformed(data: &InstData) -> Error {
@@ -20,13 +20,9 @@ pub(crate) fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
 
 /// The parts of a fault's record that are constants: offsets in the context, each with its word. Faulting code stores them itself, since as
 /// arguments of the block that all faults end in they would need registers.
-pub(crate) fn known_of_fault(data: &InstData, mem: MemAccess) -> [(i32, u32); 4] {
-    [
-        (at::FAULT_PC, data.pc),
-        (at::FAULT_SPACE, encode_space(mem.space)),
-        (at::FAULT_STORE, u32::from(!is_load(data.op))),
-        (at::FAULT_BYTES, u32::from(mem.bytes)),
-    ]
+pub(crate) fn known_of_fault(data: &InstData, mem: MemAccess) -> [(i32, u32); 2] {
+    let access = FaultRecord::access(mem.space, !is_load(data.op), mem.bytes);
+    [(at::FAULT_PC, data.pc), (at::FAULT_ACCESS, access)]
 }
 
 /// Whether elements have 64 bits.

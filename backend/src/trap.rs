@@ -2,7 +2,7 @@
 
 use warpjit_ir::Space;
 
-use crate::context::{Context, FaultKind, FaultRecord, encode_space};
+use crate::context::{Context, FaultKind, FaultRecord};
 
 /// How the trap handler finds the lane that a trap belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,10 +153,8 @@ impl TrapSite {
             kind: FaultKind::Memory,
             pc: self.pc,
             lane: chunk + lane,
-            space: encode_space(self.space),
+            access: FaultRecord::access(self.space, self.store, self.bytes),
             address: context.guest_address(base.wrapping_add(address)),
-            store: u32::from(self.store),
-            bytes: u32::from(self.bytes),
         }
     }
 }

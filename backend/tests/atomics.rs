@@ -166,7 +166,7 @@ fn check(case: Case, options: &Options, random: &mut Random, bad: Option<(usize,
             assert_eq!(exit, FAULT, "{case:?} {options:?}");
             let found = ctx.fault;
             assert_eq!((found.lane, found.address, found.pc), (lane, address, 0x40), "{case:?} {options:?}");
-            assert_eq!((found.space(), found.store), (case.mem.space, 1), "{case:?} {options:?}");
+            assert_eq!((found.space(), found.is_store()), (case.mem.space, true), "{case:?} {options:?}");
         }
         None => {
             assert_eq!(exit, 0, "{case:?} {options:?}");

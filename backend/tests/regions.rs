@@ -183,7 +183,7 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     let exit = code.run(&mut ctx, &mut frame);
     let result = if exit == FAULT {
         // As the runtime asks: a lane below one whose address is none may be where nothing is.
-        let (bytes, flag) = (ctx.fault.bytes as u8, if ctx.fault.store == 0 { 1 } else { 2 });
+        let (bytes, flag) = (ctx.fault.bytes(), if ctx.fault.is_store() { 2 } else { 1 });
         let f =
             ctx.lowest_fault(|at| memory.allowed(Space::Global(0), at, bytes, flag).is_err().then_some(at));
         Err(Fault {
@@ -192,7 +192,7 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
             lane: f.lane,
             address: Some(f.address),
             space: Some(f.space()),
-            store: f.store != 0,
+            store: f.is_store(),
         })
     } else {
         Ok((exit, ctx.exited, ctx.cond))
@@ -669,8 +669,8 @@ fn traps_know_pc_and_lane() {
     (ctx.active, ctx.chunk_lane, ctx.vector_base) = (0xf000, 8, 0x10_0ff8);
     let vector = code.traps.iter().find(|t| t.1.lane == vectors[0]).expect("a trap").1;
     let fault = vector.fault(&ctx, 0x10_1000, &[0; 16]);
-    assert_eq!((fault.pc, fault.lane, fault.address, fault.store), (0x18, 10, 0x1000, 0));
+    assert_eq!((fault.pc, fault.lane, fault.address, fault.is_store()), (0x18, 10, 0x1000, false));
     assert_eq!(site(0x10, 0).fault(&ctx, 0x10_0004, &[0; 16]).lane, 12);
     let fault = site(0x20, 3).fault(&ctx, 0x10_0004, &[0; 16]);
-    assert_eq!((fault.lane, fault.address, fault.store, fault.space()), (11, 4, 1, Space::Global(0)));
+    assert_eq!((fault.lane, fault.address, fault.is_store(), fault.space()), (11, 4, true, Space::Global(0)));
 }

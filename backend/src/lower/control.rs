@@ -206,9 +206,11 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
 
     fn new_fault_block(&mut self) -> HostBlock {
         let b = self.e.cold_block();
-        // The lane within its chunk, and the address.
-        self.e.param(b, I32);
+        // The address, and the lane within its chunk where there are several.
         self.e.param(b, I64);
+        if self.lanes() > 1 {
+            self.e.param(b, I32);
+        }
         b
     }
 
@@ -279,9 +281,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
         self.e.switch_to(b);
-        let &[lane, address] = self.e.b.block_params(b) else { return };
-        let first = self.e.ireduce(I32, self.lane);
-        let lane = self.e.iadd(lane, first);
+        let &[address, ref lane @ ..] = self.e.b.block_params(b) else { return };
+        let (lane, first) = (lane.first().copied(), self.e.ireduce(I32, self.lane));
+        let lane = lane.map_or(first, |lane| self.e.iadd(lane, first));
         let kind = self.e.imm(I32, FaultKind::Memory as u64);
         self.e.store(kind, self.context, at::FAULT_KIND);
         self.e.store(lane, self.context, at::FAULT_LANE);

@@ -258,7 +258,8 @@ impl Lower<'_, '_> {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);
         }
-        self.e.jump(target, &[lane, address]);
+        let operands = [address, lane];
+        self.e.jump(target, if self.lanes() > 1 { &operands } else { &operands[..1] });
     }
 
     /// Guest address of a lane (i32) as i64.

@@ -367,7 +367,7 @@ impl Compiled {
 
 /// Space, bytes and direction of an access that has faulted.
 pub(super) fn access_of(record: &backend::FaultRecord) -> (Space, u8, bool) {
-    (record.space(), record.bytes as u8, record.store != 0)
+    (record.space(), record.bytes(), record.is_store())
 }
 
 pub(super) fn fault_of(record: &backend::FaultRecord) -> Fault {
@@ -377,6 +377,6 @@ pub(super) fn fault_of(record: &backend::FaultRecord) -> Fault {
         lane: record.lane,
         address: Some(record.address),
         space: Some(record.space()),
-        store: record.store != 0,
+        store: record.is_store(),
     }
 }
