@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use warpjit_runtime::{Access, CacheConfig, Config, Engine, FaultKind, HostLevel, Memory, Program, Tier};
+use warpjit_runtime::{
+    Access, CacheConfig, Config, Engine, FaultKind, HostLevel, Memory, Program, Stats, Tier,
+};
 use warpjit_tests::gcn::one_wave::{DATA, launch, program};
 use warpjit_tests::random::rng::Random;
 use warpjit_tests::random::seeds::seeds;
@@ -23,6 +25,12 @@ fn settings() -> Vec<Config> {
             }
         }
     }
+    // The first chain, before any region runs.
+    for host in [HostLevel::Native, HostLevel::Avx2] {
+        settings.push(base(Tier::Jit).host(host).chunk_groups(Some(0)));
+        settings.push(base(Tier::Auto).host(host).hot_after(Some(0)).chunk_groups(Some(0)));
+    }
+    settings.push(base(Tier::Jit).chunk_groups(Some(0)).checked_memory(true));
     settings.push(base(Tier::Jit).chunk_groups(Some(2)).checked_memory(true).join_after(Some(1)));
     settings.push(base(Tier::Jit).chunk_groups(Some(2)).lockstep(true).join_after(Some(1)));
     settings
@@ -35,14 +43,14 @@ fn memory(engine: &Engine, content: &[u8]) -> Memory {
     memory
 }
 
-/// What memory holds after a run that does not fault, and how many regions the cache had.
-fn after(engine: &Engine, program: &Program, content: &[u8], name: &str) -> (Vec<u8>, u64) {
+/// What memory holds after a run that does not fault, and what the run says of it.
+fn after(engine: &Engine, program: &Program, content: &[u8], name: &str) -> (Vec<u8>, Stats) {
     let memory = memory(engine, content);
     let report = engine.run(program, &memory, &launch()).unwrap_or_else(|e| panic!("{e}: {name}"));
     assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
     let mut after = vec![0; BYTES];
     memory.read(DATA, &mut after).expect("readable");
-    (after, report.stats.cached_regions)
+    (after, report.stats)
 }
 
 /// Random code. `v1` is the lane's place; `v2` to `v7` are data.
@@ -236,14 +244,44 @@ fn regions_from_the_cache_are_joined() {
                 let engine = Engine::new(config.join_after(join_after).cache(cache)).expect("an engine");
                 let program = program(&text);
                 for run in 0..2 {
-                    let (after, cached) = after(&engine, &program, &content, &name);
-                    assert_eq!(cached > 0, join_after == Some(0), "{name}");
+                    let (after, stats) = after(&engine, &program, &content, &name);
+                    assert_eq!(stats.cached_regions > 0, join_after == Some(0), "{name}");
                     let wanted = wanted.get_or_insert_with(|| after.clone());
                     assert!(after == *wanted, "run {run}, {name}");
                 }
             }
             let _ = std::fs::remove_dir_all(&folder);
         }
+    }
+}
+
+/// The chain that is made before any region runs is stored, and a second process compiles nothing.
+#[test]
+fn the_first_chain_comes_from_the_cache() {
+    for seed in seeds(200, 4) {
+        let text = random_text(seed);
+        let mut random = Random::new(seed + 1000);
+        let content: Vec<u8> = (0..BYTES / 4).flat_map(|_| random.word().to_le_bytes()).collect();
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("first-chain-{seed}-{}", std::process::id()));
+        let config = |tier| {
+            let cache = Some(CacheConfig::new(&folder));
+            Config::default().tier(tier).threads(1).chunk_groups(Some(0)).cache(cache)
+        };
+        let mut wanted: Option<Vec<u8>> = None;
+        // Interpreted; compiled and saved; loaded.
+        for (number, tier) in [Tier::Interp, Tier::Jit, Tier::Jit].into_iter().enumerate() {
+            let name = format!("seed {seed}, start {number}\n{text}");
+            let engine = Engine::new(config(tier)).expect("an engine");
+            let program = program(&text);
+            for _ in 0..2 {
+                let (after, stats) = after(&engine, &program, &content, &name);
+                assert_eq!(stats.cached_regions > 0, number == 2, "{name}");
+                assert!(number < 2 || stats.compile.is_zero(), "{:?}: {name}", stats.compile);
+                assert!(after == *wanted.get_or_insert_with(|| after.clone()), "{name}");
+            }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }
 

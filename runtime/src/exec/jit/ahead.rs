@@ -22,6 +22,12 @@ impl Jit {
         cancel: Option<&CancelToken>,
     ) -> bool {
         let is_cancelled = || cancel.is_some_and(CancelToken::is_cancelled);
+        if let Some(warp) = warps.first() {
+            let _section = Section::enter();
+            let start = Instant::now();
+            self.make_first_chain(warp.block, cancel);
+            self.took_ahead(start);
+        }
         for warp in warps {
             if is_cancelled() {
                 return false;
@@ -116,7 +122,8 @@ impl Jit {
         }
     }
 
-    fn took_ahead(&self, start: Instant) {
+    /// Counts time of compiling for which no launch waits.
+    pub(super) fn took_ahead(&self, start: Instant) {
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.behind.fetch_add(time, Ordering::Relaxed);
         self.unsaved.store(true, Ordering::Relaxed);

@@ -25,16 +25,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use warpjit_backend::{self as backend, Link, LinkExit, Options, Passage, Shape, SlotShape};
+use warpjit_backend::{self as backend, Link, LinkExit, Options, Passage, Returns, Shape, SlotShape};
 use warpjit_ir::passes::renumber;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, full};
+use warpjit_ir::regions::{Kernel, Region, full};
 use warpjit_ir::{Block, Form, Function, Meter, Slot, Terminator};
 
 use super::compiled::Source;
-use super::{Assumption, CodeFacts, Compiled, Cut, Jit, lock, written_slots};
+use super::{Assumption, CodeFacts, Compiled, Cut, Jit, StartShapes, lock, written_slots};
 use crate::exec::compiler_threads::Background;
 use crate::fork::{Mutex, Section};
 use crate::vm;
@@ -47,7 +47,7 @@ const BYTE_NANOS: u64 = 500;
 /// A chain is made again, with what was compiled since, so many times at most. Each time needs twice as many hops.
 const MOST_CHAINS: u32 = 4;
 /// Most regions and instructions of a chain: the longest work that cannot be stopped.
-const MOST_LINKS: usize = 512;
+pub(super) const MOST_LINKS: usize = 512;
 const MOST_INSTS: usize = 24_000;
 /// Most instructions of a block that runs in one chunk of the whole warp, as its values do not fit the registers.
 const MOST_WHOLE_INSTS: usize = 48;
@@ -65,6 +65,42 @@ impl Chain {
         self.links.iter().map(|(at, code)| (*at, code))
     }
 
+    /// The chain of some code, which starts with its first link: of links at these blocks that assume nothing.
+    pub(super) fn of_blocks(first: Compiled, blocks: &[Block]) -> Chain {
+        Chain::new(first, blocks.iter().map(|&at| (at, Vec::new(), None, 0)))
+    }
+
+    /// The chain of some code, which starts with its first link. By link: its block, what it assumes and was made for, and which of the
+    /// versions of its region it is.
+    fn new(
+        mut first: Compiled,
+        links: impl Iterator<Item = (Block, Vec<Assumption>, Option<StartShapes>, u32)>,
+    ) -> Chain {
+        let mut announced = Some(std::mem::take(&mut first.announced));
+        let links = links.zip(0..).map(|((at, assumptions, start, number), link)| {
+            let code = Compiled {
+                announced: announced.take().unwrap_or_default(),
+                code: first.code.clone(),
+                facts: CodeFacts { assumptions, start, ..first.facts.clone() },
+                tables: first.tables.clone(),
+                at,
+                link: Some(link),
+                lanes: first.lanes,
+                number,
+                listing: None,
+                source: Mutex::default(),
+            };
+            (at, Arc::new(code))
+        });
+        Chain { links: links.collect() }
+    }
+
+    /// Its blocks, if each has one link that assumes nothing, as the cache on disk keeps a chain.
+    pub(super) fn blocks(&self) -> Option<Vec<Block>> {
+        let plain = |code: &Compiled| code.number == 0 && code.facts.assumptions.is_empty();
+        self.links.iter().map(|(at, code)| plain(code).then_some(*at)).collect()
+    }
+
     /// The function, once.
     pub(super) fn codes(&self) -> impl Iterator<Item = &Arc<Compiled>> {
         self.links.iter().map(|(_, code)| code).take(1)
@@ -79,11 +115,15 @@ pub(super) struct Chains {
     /// How many hops are worth a chain; 0 before that is known.
     enough: AtomicU64,
     /// How many have been made, or tried.
-    made: AtomicU32,
+    pub(super) made: AtomicU32,
     /// Changes with `list`.
-    number: AtomicU32,
+    pub(super) number: AtomicU32,
     /// All, the last one last: warps may still run in earlier ones.
-    list: Mutex<Vec<Arc<Chain>>>,
+    pub(super) list: Mutex<Vec<Arc<Chain>>>,
+    /// Whether the first chain was made, or tried, before any region ran ([`super::first_chain`]).
+    pub(super) first_tried: Mutex<bool>,
+    /// Regions that were cut for it and cannot be in a chain, until they are compiled.
+    pub(super) waiting: Mutex<Vec<(Block, Region)>>,
     /// Instructions of the regions that are kept to be joined ([`Source`]), and the bytes that they take.
     kept: AtomicUsize,
     kept_bytes: AtomicUsize,
@@ -95,18 +135,25 @@ impl Chains {
         lock(&self.list).clone()
     }
 
-    /// Bytes of what is kept to be joined.
+    /// The one made last.
+    pub(super) fn last(&self) -> Option<Arc<Chain>> {
+        lock(&self.list).last().cloned()
+    }
+
+    /// Bytes of what is kept to be joined or compiled.
     pub(super) fn bytes_kept(&self) -> usize {
-        self.kept_bytes.load(Ordering::Relaxed)
+        let waiting = lock(&self.waiting);
+        let of = |(_, region): &(Block, Region)| region.ssa.bytes() + region.mask.bytes();
+        self.kept_bytes.load(Ordering::Relaxed) + waiting.iter().map(of).sum::<usize>()
     }
 }
 
 /// A region that becomes a link.
-struct Part {
-    at: Block,
-    /// The version that there is of it; none if the interpreter runs its block.
-    code: Option<Arc<Compiled>>,
-    source: Arc<Source>,
+pub(super) struct Part {
+    pub at: Block,
+    /// The version that there is of it; none if the interpreter runs its block, or none has been compiled yet.
+    pub code: Option<Arc<Compiled>>,
+    pub source: Arc<Source>,
 }
 
 impl Part {
@@ -122,7 +169,7 @@ impl Part {
 
 impl Jit {
     /// Whether regions may be joined.
-    fn may_join(&self) -> bool {
+    pub(super) fn may_join(&self) -> bool {
         let counts = self.variant.count || self.variant.exact_steps || self.variant.bounded;
         let never = self.variant.join_after == Some(u32::MAX);
         self.generator.joins_regions() && !never && !counts && self.kernel.steps_slot().is_none()
@@ -239,8 +286,9 @@ impl Jit {
         self.chains.enough.store(0, Ordering::Relaxed);
         match made {
             Ok(Some(chain)) => {
-                lock(&self.chains.list).push(Arc::new(chain));
-                self.chains.number.fetch_add(1, Ordering::Release);
+                self.add_chain(chain);
+                // Lane by lane it is kept on disk.
+                self.unsaved.fetch_or(self.is_single(), Ordering::Relaxed);
                 self.chains.made.store(before + 1, Ordering::Relaxed);
             }
             Err(Error::Cancelled) => self.chains.made.store(before, Ordering::Relaxed),
@@ -257,9 +305,11 @@ impl Jit {
     /// Compiles a chain of all versions that may be in one, `whole`: with blocks that need all lanes.
     fn compile_chain(&self, whole: bool, meter: &Meter) -> Result<Option<Chain>, Error> {
         let parts = self.parts(whole, meter)?;
-        if parts.len() < 2 {
-            return Ok(None);
-        }
+        if parts.len() < 2 { Ok(None) } else { self.chain_of(&parts, meter) }
+    }
+
+    /// Compiles the chain of these regions.
+    pub(super) fn chain_of(&self, parts: &[Part], meter: &Meter) -> Result<Option<Chain>, Error> {
         let mut exits = vec![ExitKind::Ended];
         let mut faults: Vec<RegionFault> = Vec::new();
         let mut number = |exit: ExitKind| {
@@ -304,6 +354,8 @@ impl Jit {
         meter.stage("generating its code")?;
         let options = parts[0].source.options.clone();
         let mut made = backend::compile_chain(&links, &options).map_err(CompileError::from)?;
+        // Its own numbers are the chain's.
+        made.returns = vec![Returns { exits: exits.len() as u32, faults: faults.len() as u32 }];
         meter.hold(made.code.len())?;
         let listing = options.list.then(|| {
             let parts = parts.iter().map(|part| {
@@ -313,38 +365,19 @@ impl Jit {
             self.list_chain(parts, &mut made)
         });
         let mut written = SlotSet::empty(self.kernel.func.slots.len());
-        for part in &parts {
+        for part in parts {
             written.union(&written_slots(&part.source.region.mask));
         }
         let mut first = self.compiled(made, self.kernel.func.entry)?;
         (first.listing, first.link) = (listing, Some(0));
         first.announced = self.announce(parts[0].at, &mut first);
-        let (exits, faults): (Arc<[ExitKind]>, Arc<[RegionFault]>) = (exits.into(), faults.into());
-        let mut announced = Some(std::mem::take(&mut first.announced));
-        let links = parts.iter().zip(0..).map(|(part, link)| {
-            let facts = CodeFacts {
-                exits: exits.clone(),
-                faults: faults.clone(),
-                assumptions: part.assumptions().to_vec(),
-                start: part.code.as_ref().and_then(|code| code.facts.start.clone()),
-                written: written.clone(),
-                ..first.facts.clone()
-            };
-            let code = Compiled {
-                announced: announced.take().unwrap_or_default(),
-                code: first.code.clone(),
-                facts,
-                tables: first.tables.clone(),
-                at: part.at,
-                link: Some(link),
-                lanes: first.lanes,
-                number: part.code.as_ref().map_or(0, |code| code.number),
-                listing: None,
-                source: Mutex::default(),
-            };
-            (part.at, Arc::new(code))
+        (first.facts.exits, first.facts.faults, first.facts.written) = (exits.into(), faults.into(), written);
+        let links = parts.iter().map(|part| {
+            let start = part.code.as_ref().and_then(|code| code.facts.start.clone());
+            let number = part.code.as_ref().map_or(0, |code| code.number);
+            (part.at, part.assumptions().to_vec(), start, number)
         });
-        Ok(Some(Chain { links: links.collect() }))
+        Ok(Some(Chain::new(first, links)))
     }
 
     /// The regions to join, by block and version, cut and optimised as they were compiled.
@@ -359,8 +392,7 @@ impl Jit {
                 && none
                 && let Some(source) = self.whole_part(at, meter)?
             {
-                // Their vectors are many.
-                insts += insts_of(&source.region) * usize::from(source.options.chunk_groups.max(2) / 2);
+                insts += source.weight();
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
@@ -388,7 +420,7 @@ impl Jit {
     }
 
     /// A block that the interpreter runs because it needs all lanes, for one chunk of the whole warp: in a chain it is not worth leaving.
-    fn whole_part(&self, at: Block, meter: &Meter) -> Result<Option<Source>, Error> {
+    pub(super) fn whole_part(&self, at: Block, meter: &Meter) -> Result<Option<Source>, Error> {
         if self.kernel.func.block(at).insts.len() > MOST_WHOLE_INSTS {
             return Ok(None);
         }
@@ -418,14 +450,15 @@ impl Jit {
 
     /// The region that a version was compiled from.
     fn again(&self, code: &Compiled, meter: &Meter) -> Result<Option<Source>, Error> {
-        let none = SlotFacts::none(self.kernel.func.slots.len());
+        let none = self.nothing_known();
         let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
         for cut in cuts {
             let Some(region) = cut(&self.kernel, code.at, &none, meter)? else { continue };
             let made = self.ready_to_compile(region, &code.facts.assumptions, cut, meter)?;
+            // A link knows those of its whole chain.
             if let Some((region, options)) = made
-                && *region.exits == *code.facts.exits
-                && *region.faults == *code.facts.faults
+                && (code.is_chain()
+                    || *region.exits == *code.facts.exits && *region.faults == *code.facts.faults)
                 && !region.may_wait
             {
                 return Ok(Some(Source { region, options }));
@@ -462,6 +495,14 @@ impl Jit {
     }
 }
 
+impl Source {
+    /// Its instructions; of many vectors, more of them.
+    pub(super) fn weight(&self) -> usize {
+        let vectors = if self.options.single { 1 } else { usize::from(self.options.chunk_groups.max(2) / 2) };
+        insts_of(&self.region) * vectors
+    }
+}
+
 /// Instructions of a region.
 fn insts_of(region: &Region) -> usize {
     region.mask.blocks.iter().map(|block| block.insts.len()).sum()
@@ -476,5 +517,6 @@ fn can_be_checked(code: &Compiled) -> bool {
 }
 
 fn code_bytes(list: &[Arc<Compiled>]) -> usize {
-    list.iter().map(|code| code.code.len()).sum()
+    // The links of a chain have one function.
+    list.iter().filter(|code| code.link.is_none_or(|link| link == 0)).map(|code| code.code.len()).sum()
 }

@@ -13,6 +13,7 @@ mod chain;
 mod compact_slots;
 mod compiled;
 mod cut_phases;
+mod first_chain;
 mod listing;
 mod phases;
 mod rows;
@@ -224,6 +225,11 @@ impl Jit {
         self.variant.single && !self.kernel.whole_warps()
     }
 
+    /// What holds of all regions, if nothing is known of slots.
+    fn nothing_known(&self) -> SlotFacts {
+        SlotFacts { one_lane: self.is_single(), ..SlotFacts::none(self.kernel.func.slots.len()) }
+    }
+
     /// Why the code generator rejected a region, if it did. The interpreter runs such a region.
     pub fn refusal(&self) -> Option<String> {
         lock(&self.refusal).clone()
@@ -253,6 +259,11 @@ impl Jit {
     /// run it, or the launch was cancelled meanwhile.
     pub fn region(&self, warp: &Warp, cancel: Option<&CancelToken>) -> Option<Arc<Compiled>> {
         let at = warp.block;
+        if self.is_single() && !*lock(&self.chains.first_tried) {
+            lock(&self.compiling).begin();
+            self.make_first_chain(at, cancel);
+            lock(&self.compiling).end();
+        }
         let mut versions = lock(&self.versions[at.index()]);
         let found = match self.fitting(&versions, warp) {
             Some(Fitting { code, suits: true }) => return Some(code),
@@ -358,8 +369,12 @@ impl Jit {
         meter: &Meter,
     ) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
-        let known = SlotFacts::none(kernel.func.slots.len());
-        let Some(region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
+        let known = self.nothing_known();
+        let region = match self.already_cut(at) {
+            Some(region) => Some(region),
+            None => cut(kernel, at, &known, meter)?,
+        };
+        let Some(region) = region else { return Ok(None) };
         let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut assumptions = Vec::new();
@@ -373,11 +388,24 @@ impl Jit {
         let Some((region, options)) = self.ready_to_compile(region, &assumptions, cut, meter)? else {
             return Ok(None);
         };
+        self.compile_ready(region, options, assumptions, start, meter).map(Some)
+    }
+
+    /// Compiles a region that is ready for the backend. `start`: if warps start there, the lane patterns that were looked for.
+    fn compile_ready(
+        &self,
+        region: Region,
+        options: Options,
+        assumptions: Vec<Assumption>,
+        start: Option<StartShapes>,
+        meter: &Meter,
+    ) -> Result<Compiled, Error> {
+        let chunk_lanes = if options.single { 1 } else { u32::from(options.chunk_groups) * 4 };
         meter.stage("generating its code")?;
         let mut made = backend::compile_region(&region.mask, &options).map_err(CompileError::from)?;
         meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
         let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
-        let mut code = self.compiled(made, at)?;
+        let mut code = self.compiled(made, region.entry)?;
         self.cover(&region);
         code.listing = listing;
         (code.facts.exits, code.facts.faults) = (region.exits[..].into(), region.faults[..].into());
@@ -385,7 +413,7 @@ impl Jit {
         (code.facts.written, code.facts.steps) = (written_slots(&region.mask), region.steps);
         code.facts.waits = if region.may_wait { chunk_lanes } else { 0 };
         code.source = Mutex::new(self.source(region, options));
-        Ok(Some(code))
+        Ok(code)
     }
 
     /// The region at a block as the backend gets it, and how it is compiled: cut for what is assumed of slots, optimised. `region` is the
@@ -399,7 +427,7 @@ impl Jit {
     ) -> Result<Option<(Region, Options)>, Error> {
         let groups = self.chunk_groups(&region);
         let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
-        let mut known = SlotFacts::none(self.kernel.func.slots.len());
+        let mut known = self.nothing_known();
         for a in assumptions {
             match a.known.shape {
                 Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),
@@ -407,7 +435,7 @@ impl Jit {
                 _ => continue,
             };
         }
-        if known != SlotFacts::none(self.kernel.func.slots.len())
+        if known != self.nothing_known()
             && let Some(better) = cut(&self.kernel, region.entry, &known, meter)?
         {
             region = better;

@@ -11,7 +11,7 @@ use warpjit_ir::Block;
 
 use super::rows::MOST_ROW_VERSIONS;
 use super::versions::{MOST_START_VERSIONS, MOST_VERSIONS, Versions};
-use super::{Compiled, Jit, lock};
+use super::{Chain, Compiled, Jit, lock};
 use crate::Tier;
 use crate::bytes::{Reader, Writer};
 use crate::cache::{CacheConfig, Key, Store};
@@ -70,14 +70,7 @@ impl Jit {
         let codes: Vec<&[u8]> = contents.regions.iter().map(|region| region.code).collect();
         let Ok(codes) = self.memory.add_all(&codes) else { return };
         for (stored, code) in contents.regions.into_iter().zip(codes) {
-            let mut versions = match &stored.facts.row {
-                Some(row) => {
-                    lock(&self.kinds).learn(row.size, row.kind);
-                    lock(&self.rows)
-                }
-                None => lock(&self.versions[stored.at.index()]),
-            };
-            let made = Compiled {
+            let mut made = Compiled {
                 announced: Announced::default(),
                 code: Arc::new(code),
                 tables: stored.facts.table_names.iter().map(|&table| table.into()).collect(),
@@ -88,6 +81,23 @@ impl Jit {
                 link: None,
                 lanes: self.kernel.func.lanes as usize,
                 number: 0,
+            };
+            if !stored.links.is_empty() {
+                // Where the program says when regions are joined, chains are made then.
+                if self.variant.join_after.is_none() {
+                    made.link = Some(0);
+                    made.announced = self.announce(stored.at, &mut made);
+                    self.loaded.fetch_add(stored.links.len() as u64, Ordering::Relaxed);
+                    self.add_first_chain(Chain::of_blocks(made, &stored.links));
+                }
+                continue;
+            }
+            let mut versions = match &made.facts.row {
+                Some(row) => {
+                    lock(&self.kinds).learn(row.size, row.kind);
+                    lock(&self.rows)
+                }
+                None => lock(&self.versions[stored.at.index()]),
             };
             let _ = versions.add(Ok(Some(made)), false, |code| self.announce(stored.at, code));
             self.loaded.fetch_add(1, Ordering::Relaxed);
@@ -122,10 +132,12 @@ impl Jit {
             if *impossible && !refused {
                 never.push(at);
             }
-            kept.extend(list.iter().map(|code| (at, code.clone())));
+            kept.extend(list.iter().filter(|code| !code.is_chain()).map(|code| (at, code.clone())));
         }
         kept.extend(lock(&self.rows).list.iter().map(|code| (code.at, code.clone())));
+        let chain = if self.is_single() { self.chains.last() } else { None };
         let mut regions: Vec<Stored<'_>> = kept.iter().map(|(at, code)| Stored::of(*at, code)).collect();
+        regions.extend(chain.as_deref().and_then(Stored::of_chain));
         for other in before.regions {
             let like = || regions.iter().filter(|region| region.is_like(&other));
             let room = like().count() < self.most_like(&other);
@@ -138,7 +150,8 @@ impl Jit {
             }
         }
         // A version without assumptions fits every warp, so it must come last.
-        regions.sort_by_key(|region| (region.at, region.facts.assumptions.is_empty()));
+        // Where there are both, the code of a region comes before a chain's.
+        regions.sort_by_key(|r| (!r.links.is_empty(), r.at, r.facts.assumptions.is_empty()));
         if !refused {
             never.extend(before.never.into_iter().filter(|block| !never.contains(block)).collect::<Vec<_>>());
         }
@@ -190,6 +203,7 @@ impl Jit {
     /// The most versions that the stored region may have.
     fn most_like(&self, region: &Stored<'_>) -> usize {
         match region.facts.row {
+            None if !region.links.is_empty() => 1,
             Some(_) => MOST_ROW_VERSIONS,
             None if self.is_start(region.at) => MOST_START_VERSIONS + 1,
             None => MOST_VERSIONS + 1,

@@ -122,6 +122,53 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
     }
 }
 
+/// Two regions, with a barrier between them.
+const TWO: &str = "
+    slot s0: i32 tid = tid.x
+block0 at 0x0 insts 3:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 2
+    v2: i32 = ishl v0, v1
+    store.u32 global0[v2 + 0x10000], v0 align 4
+    barrier 0 arrive wait -> block1
+block1 at 0x18 insts 3:
+    v3: i32 = slot.get s0
+    v4: i32 = load.u32 global0[v3 + 0x10000] align 1
+    store.u32 global0[v3 + 0x20000], v4 align 1
+    leave.exit -> block1
+";
+
+#[test]
+fn a_chain_is_the_same_when_read() {
+    let single = jit(TWO, &Config { chunk_groups: Some(0), ..Config::default() });
+    compile_all(&single);
+    let bytes = single.merged(None);
+    let mut contents = single.read(&bytes).expect("our own bytes");
+    let chain = single.chains.last().expect("a chain");
+    let links: Vec<Block> = chain.links().map(|(at, _)| at).collect();
+    assert!(links.len() > 1);
+    let [stored] = &mut contents.regions[..] else { panic!("the chain stands for its regions") };
+    let (_, first) = chain.links().next().expect("a link");
+    assert_eq!((&stored.links, stored.code), (&links, first.code.bytes()));
+    let write = |stored: &Stored<'_>| {
+        let mut out = Writer::default();
+        out.u64(single.frame_bytes());
+        out.list([].iter(), |_, _: &u8| {});
+        out.u8(0);
+        out.u8(0);
+        out.list([stored].into_iter(), |out, stored| stored.write(out));
+        out.0
+    };
+    assert!(single.read(&write(stored)).is_some());
+    // A link at a block that the kernel has not.
+    stored.links.push(Block::new(single.kernel.func.blocks.len()));
+    assert!(single.read(&write(stored)).is_none());
+    stored.links.pop();
+    // With vectors there are versions instead.
+    let vectors = jit(TWO, &Config { chunk_groups: Some(2), ..Config::default() });
+    assert!(vectors.read(&write(stored)).is_none());
+}
+
 /// Changes a list that may be shared.
 fn change<T: Clone>(list: &mut Arc<[T]>, by: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
     let mut own = list.to_vec();

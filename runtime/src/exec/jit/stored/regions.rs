@@ -13,13 +13,15 @@ use crate::bytes::{Reader, Writer};
 use crate::exec::jit::assumptions::{Assumption, MOST_LANES, StartShapes};
 use crate::exec::jit::compiled::CodeFacts;
 use crate::exec::jit::rows::{PhaseExits, RowNeeds};
-use crate::exec::jit::{Compiled, Jit};
+use crate::exec::jit::{Chain, Compiled, Jit};
 use crate::vm::FloatMode;
 
-/// A compiled region, its code wherever it lies.
+/// A compiled region, or a chain of regions that assume nothing, its code wherever it lies.
 #[derive(Debug)]
 pub(super) struct Stored<'a> {
     pub at: Block,
+    /// Of a chain: the blocks of its links.
+    pub links: Vec<Block>,
     pub code: &'a [u8],
     pub facts: CodeFacts,
 }
@@ -82,6 +84,7 @@ impl Jit {
     ) -> Option<Stored<'a>> {
         let func = &self.kernel.func;
         let at = self.block(from)?;
+        let links = from.list(|from| self.block(from))?;
         let mode = match from.u8()? {
             0 => FloatMode::Ieee,
             1 => FloatMode::Flush,
@@ -209,7 +212,8 @@ impl Jit {
                     && phases().all(|(returns, phase)| knows(returns, &phase.exits, &phase.faults))
             }
         };
-        if !is_known {
+        let may_be_chain = self.is_single() && assumptions.is_empty() && row.is_none() && waits == 0;
+        if !is_known || !links.is_empty() && !may_be_chain {
             return None;
         }
         let facts = CodeFacts {
@@ -229,18 +233,25 @@ impl Jit {
             waits,
             row,
         };
-        Some(Stored { at, code, facts })
+        Some(Stored { at, links, code, facts })
     }
 }
 
 impl<'a> Stored<'a> {
     pub fn of(at: Block, compiled: &'a Compiled) -> Self {
-        Stored { at, code: compiled.code.bytes(), facts: compiled.facts.clone() }
+        Stored { at, links: Vec::new(), code: compiled.code.bytes(), facts: compiled.facts.clone() }
+    }
+
+    /// A chain, if it has the form that is kept.
+    pub fn of_chain(chain: &'a Chain) -> Option<Self> {
+        let (at, first) = chain.links().next()?;
+        Some(Stored { links: chain.blocks()?, ..Stored::of(at, first) })
     }
 
     /// Whether both are versions of one thing.
     pub fn is_like(&self, other: &Stored<'_>) -> bool {
-        self.at == other.at && self.facts.row.is_some() == other.facts.row.is_some()
+        let kind = |of: &Stored<'_>| (of.facts.row.is_some(), !of.links.is_empty());
+        kind(self) == kind(other) && (self.at == other.at || !self.links.is_empty())
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -263,6 +274,7 @@ impl<'a> Stored<'a> {
             row,
         } = &self.facts;
         out.u32(self.at.0);
+        out.list(self.links.iter(), |out, at| out.u32(at.0));
         out.u8(match mode {
             FloatMode::Ieee => 0,
             FloatMode::Flush => 1,
