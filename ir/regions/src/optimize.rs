@@ -133,7 +133,7 @@ pub fn optimize_one_lane(region: &mut Region, special: bool, meter: &Meter) -> R
     let func = &mut region.mask;
     meter.stage("taking its lanes one by one")?;
     // What a lane's mask is when it enters is told first; each version then has it as a constant.
-    passes.run(func, &[uniform::run, gvn::run, fold::run, entry_mask::run])?;
+    passes.run(func, &[uniform::run, gvn::run, fold::run_once, entry_mask::run])?;
     for _ in 0..ONE_LANE_ROUNDS {
         let before = passes.changes;
         passes.run(func, &[one_lane::run])?;
@@ -141,14 +141,14 @@ pub fn optimize_one_lane(region: &mut Region, special: bool, meter: &Meter) -> R
             break;
         }
         // Known truth values decide branches; blocks then follow one another, and `gvn` finds equal values in them.
-        passes.run(func, &[fold::run, gvn::run, demand::run, simplify_cfg::run, dce::run])?;
+        passes.run(func, &[fold::run_once, gvn::run, demand::run, simplify_cfg::run, dce::run])?;
     }
     // Without the mask most stores of slots change nothing, and what they stored is not computed.
     passes.run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run])?;
     // Calls become operations late: most of one version's are gone.
     meter.stage("optimising it")?;
     passes.run(func, &[if special { expand::run_but_special } else { expand::run }])?;
-    passes.run(func, &[fold::run, gvn::run])?;
+    passes.run(func, &[fold::run_once, gvn::run])?;
     // Words are joined whose selects are gone; as in [`optimize_within`], after `canon`.
     passes.run(func, &[classes::run, canon::run, pairs::run, fold::run])?;
     passes.run(func, &[licm::run, gvn::run, dce::run])

@@ -25,13 +25,14 @@ pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass of this crate by name, as `test pass NAME` in fixtures says it. Without [`renumber`], which has nothing to do in a function
 /// that was read from text.
-pub const ALL: [(&str, Pass); 12] = [
+pub const ALL: [(&str, Pass); 13] = [
     ("classes", classes::run),
     ("dce", dce::run),
     ("expand", expand::run),
     ("expand_but_special", expand::run_but_special),
     ("fast", fast::run),
     ("fold", fold::run),
+    ("fold_once", fold::run_once),
     ("gvn", gvn::run),
     ("licm", licm::run),
     ("permit", permit::run),

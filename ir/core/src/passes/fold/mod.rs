@@ -43,6 +43,11 @@ pub fn run(func: &mut Function) -> bool {
     changed
 }
 
+/// Runs the pass with a single sweep, for pipelines that run it again soon.
+pub fn run_once(func: &mut Function) -> bool {
+    sweep(func).changes > 0
+}
+
 /// What a sweep did.
 struct Sweep {
     /// Instructions visited.
