@@ -41,28 +41,26 @@ impl<'a> Lower<'a, '_> {
             self.wide_lanes(&x, &parts)?;
             return Ok(());
         }
-        let parts = |l: &mut Self| -> Result<Parts, Error> {
-            let parts = l.address_parts_of(a)?;
-            Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
-        };
+        let lanes = |l: &mut Self| l.lanes_of_line(&x, (a, offset), None);
         // Of lanes side by side only the first's alignment is looked at, so it must be all others', too.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
         let loaded = match affine_step(self.f, &self.forms, a, mem) {
             Some(step) => {
                 let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
-                self.affine_access(&x, (first, step), span.wraps, asked.take(), parts)?
+                self.affine_access(&x, (first, step), span.wraps, asked.take(), lanes)?
             }
             None if is_tried_as_line(self.f, &self.forms, a, mem) => {
                 let (first, odd) = self.tried_line(a, mem)?;
                 let first = self.e.iadd_imm(first, offset);
-                self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), parts)?
+                self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), lanes)?
             }
             None => {
-                let parts = parts(self)?;
+                let parts = self.lane_parts(a, offset)?;
                 if by_vectors {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
-                    self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), |_| Ok(parts))?
+                    let lanes = |l: &mut Self| l.wide_lanes(&x, &parts);
+                    self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), lanes)?
                 } else {
                     self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
@@ -92,7 +90,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Whether addresses of a space are the host's: those that permits are asked for.
-    fn is_of_host(&self, space: Space) -> bool {
+    pub(super) fn is_of_host(&self, space: Space) -> bool {
         self.options.permits && matches!(space, Space::Global(_))
     }
 
@@ -122,10 +120,10 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned. `None`: there are none.
-    fn bad_bits(&mut self, address: V, mem: MemAccess) -> Option<V> {
+    pub(super) fn bad_bits(&mut self, address: V, mem: MemAccess) -> Option<V> {
         let ty = self.e.ty(address);
-        // What has been permitted is inside.
-        let beyond = match self.options.permits {
+        // What has been permitted is inside, and what is translated looks for itself.
+        let beyond = match self.options.permits || self.options.translated {
             true => None,
             false => {
                 let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
@@ -223,14 +221,14 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Vectors, or one access after the other from one address, where all lanes take part and lie `step` bytes from each other from `first`
-    /// on, which they do unless `odd`; else lane by lane, with the addresses that `parts` makes.
+    /// on, which they do unless `odd`; else `lanes` makes the access lane by lane.
     pub(super) fn affine_access(
         &mut self,
         x: &Access<'_>,
         (first, step): (V, i64),
         odd: Option<V>,
         asked: Option<Asked<'a>>,
-        parts: impl FnOnce(&mut Self) -> Result<Parts, Error>,
+        lanes: impl FnOnce(&mut Self) -> Result<Option<Parts>, Error>,
     ) -> Result<Option<Parts>, Error> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
@@ -286,8 +284,7 @@ impl<'a> Lower<'a, '_> {
         if let Some(asked) = asked {
             self.ask_slowly(asked)?;
         }
-        let addresses = parts(self)?;
-        let lanes = self.wide_lanes(x, &addresses)?;
+        let lanes = lanes(self)?;
         self.aside = aside;
         self.finish(end, lanes, scalar)
     }
