@@ -11,7 +11,7 @@ use super::{Kept, Lower, Parts, result, wide};
 use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, FAULT_OF_PAGE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, affine_step, is_tried_as_line};
+use crate::even_address::{EvenAddress, affine_step, bytes_together, is_tried_as_line};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -58,9 +58,10 @@ impl<'a> Lower<'a, '_> {
             None => {
                 let parts = self.lane_parts(a, offset)?;
                 if by_vectors {
-                    let (first, odd) = self.evenness(&parts, mem.bytes);
+                    let step = self.bytes_together(data).max(mem.bytes);
+                    let (first, odd) = self.evenness(&parts, step);
                     let lanes = |l: &mut Self| l.wide_lanes(&x, &parts);
-                    self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), lanes)?
+                    self.affine_access(&x, (first, step.into()), Some(odd), asked.take(), lanes)?
                 } else {
                     self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
@@ -202,7 +203,14 @@ impl<'a> Lower<'a, '_> {
         Ok(loaded.or(own))
     }
 
-    /// The first lane's address, and whether the others do not follow it side by side (i8).
+    /// Bytes of a lane that are accessed together with those of an access: lanes are mostly as far from each other.
+    fn bytes_together(&self, data: &InstData) -> u8 {
+        let insts = &self.f.block(self.blocks.current).insts;
+        let at = insts.iter().position(|&inst| std::ptr::eq(self.f.inst(inst), data));
+        at.map_or(0, |at| bytes_together(self.f, insts, at))
+    }
+
+    /// The first lane's address, and whether the others do not follow it at steps of so many bytes (i8).
     pub(super) fn evenness(&mut self, addresses: &Parts, bytes: u8) -> (V, V) {
         let first = self.e.extract(addresses[0], 0);
         let splat = self.e.splat(I64X2, first);
