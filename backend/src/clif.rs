@@ -308,6 +308,11 @@ impl Emit<'_> {
         self.b.ins().store(MemFlagsData::new().with_notrap(), v, base, offset);
     }
 
+    /// Loads what other threads write: each time that code comes by.
+    pub(crate) fn load_shared(&mut self, ty: HostType, place: V) -> V {
+        self.b.ins().atomic_load(ty, MemFlagsData::trusted(), place)
+    }
+
     /// Loads from guest memory. May fault, so it is not moved or removed.
     pub(crate) fn load_guest(&mut self, ty: HostType, base: V, offset: i32) -> V {
         self.b.ins().load(ty, MemFlagsData::new(), base, offset)

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::mem::offset_of;
+use std::sync::atomic::AtomicU64;
 
 use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
@@ -300,12 +301,34 @@ pub struct Context {
     pub new_run: u32,
     /// What the runtime has answered to the scalar loads of the region that runs.
     pub scalar_answers: ScalarAnswers,
+    /// Where the number is that says in which state the memory is: whoever changes what is mapped gives it another one, that no memory has
+    /// had before. Readable as long as code runs.
+    pub generation: *const AtomicU64,
+    /// What the runtime has answered last to a load at one address.
+    pub last_page: LastPage,
     /// The windows of code with permits ([`warpjit_ir::passes::permit`]); null for other code. [`Context::begin_permits`] sets them.
     pub windows: *const Window,
     /// One more than the number of the window that is opened around the access that the runtime is asked for; 0: none is.
     pub permit_site: u32,
     /// What code with permits may access.
     pub permits: Permits,
+}
+
+/// A page that the runtime has found for a load outside the window: code that loads there again need not ask.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LastPage {
+    /// The state of the memory ([`Context::generation`]) that this is of.
+    pub generation: u64,
+    /// The page's first address.
+    pub start: u64,
+    /// What is added to an address in it, to reach its memory from `global_base`.
+    pub more: u64,
+}
+
+impl LastPage {
+    /// No page: no memory is in this state.
+    pub(crate) const NONE: LastPage = LastPage { generation: u64::MAX, start: 0, more: 0 };
 }
 
 /// A warp of grid-row code; every block of the row reuses it.
@@ -496,6 +519,10 @@ offsets! {
     CHAIN_LEFT = chain_left;
     SHARED_FIRST = shared_first;
     NEW_RUN = new_run;
+    GENERATION = generation;
+    LAST_PAGE_GENERATION = last_page.generation;
+    LAST_PAGE_START = last_page.start;
+    LAST_PAGE_MORE = last_page.more;
     WINDOWS = windows;
     PERMIT_SITE = permit_site;
 }

@@ -64,8 +64,8 @@ pub use code::{Entry, FloatEnv, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Re
 #[cfg(feature = "jit")]
 pub use compile::{compile_chain, compile_phases, compile_region, list_region};
 pub use context::{
-    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
-    RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, LastPage, PARTED,
+    PollFn, RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use costs::{SCHEDULE, few_lanes};
 pub use error::Error;

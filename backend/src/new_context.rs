@@ -2,7 +2,12 @@
 //!
 //! The layout is in `context.rs`, which knows none of these functions; they all know it.
 
-use crate::context::{CONST_BANKS, Context, FaultRecord, LaneWords};
+use std::sync::atomic::AtomicU64;
+
+use crate::context::{CONST_BANKS, Context, FaultRecord, LaneWords, LastPage};
+
+/// Of a memory that never says when it changes: nothing is remembered of it.
+static NO_GENERATION: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" fn stop(_: *mut Context) -> u32 {
     1
@@ -85,6 +90,8 @@ impl Context {
             ignored_bits: 0,
             new_run: 0,
             scalar_answers: crate::scalar_answers::ScalarAnswers::default(),
+            generation: &raw const NO_GENERATION,
+            last_page: LastPage::NONE,
             windows: std::ptr::null(),
             permit_site: 0,
             permits: crate::permits::Permits::default(),

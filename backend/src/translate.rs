@@ -9,7 +9,7 @@ use warpjit_ir::function::ValueDef;
 use warpjit_ir::{Block, Function, Imm, InstData, MemAccess, Opcode, Scalar};
 
 use crate::affine::{Form, Forms};
-use crate::context::{Context, FAULT_OF_PAGE, encode_space};
+use crate::context::{Context, FAULT_OF_PAGE, LastPage, encode_space};
 use crate::even_address::{is_even_as_first, is_tried_as_line, step_of};
 use crate::wide_helpers::describe_access;
 
@@ -88,6 +88,15 @@ pub(crate) fn translation_of<'a>(f: &'a Function, fused: &[bool], data: &InstDat
 /// Unit in which memory is mapped, at least.
 const PAGE: u64 = 4096;
 
+/// The farthest from a page's start that any load is all in it.
+pub(crate) const LAST_IN_PAGE: u64 = PAGE - 8;
+
+/// Whether code looks at the page of the answer before ([`LastPage`]) before it asks: a load that is not told by devices, and good at any
+/// address.
+pub(crate) fn looks_at_last_page(data: &InstData, has_devices: bool) -> bool {
+    data.op == Opcode::TranslateLoad && !has_devices && matches!(data.imm, Imm::Mem(mem) if mem.align <= 1)
+}
+
 /// Answers requests for translations: the embedder's memory.
 pub trait Translator {
     /// The host address at which a lane makes its access; inside, `None` if [`Translator::answer`] makes it. `None` if the access is not
@@ -100,6 +109,11 @@ pub trait Translator {
 
     /// Stores a value at a guest address that has been translated.
     fn store(&mut self, address: u64, bytes: u8, value: u64);
+
+    /// The state of the memory ([`Context::generation`]), if it says when that changes.
+    fn generation(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Context {
@@ -133,6 +147,8 @@ impl Context {
             let is_new = std::mem::take(&mut self.new_run) != 0;
             self.scalar_answers.at_chunk(self.chunk_lane, is_new);
         }
+        // What is found from here on is not older than this.
+        let generation = if stores || once { None } else { memory.generation() };
         // Address and place of the lane before. On one page the distance of guest and host is one, if memory is there and no buffer.
         let mut known: Option<(u64, u64)> = None;
         for lane in lanes(64) {
@@ -185,6 +201,11 @@ impl Context {
         }
         for lane in lanes(64) {
             self.lane_addresses.set(lane as usize, true, places[lane as usize]);
+        }
+        if let (Some(generation), Some((address, place)), 0) = (generation, known, self.rebase % PAGE) {
+            let from_code = address.wrapping_sub(self.rebase);
+            let (start, more) = (from_code & !(PAGE - 1), place.wrapping_sub(from_code));
+            self.last_page = LastPage { generation, start, more };
         }
     }
 }

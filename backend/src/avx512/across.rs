@@ -22,9 +22,19 @@ impl Lower<'_> {
         let s = match data.op {
             Opcode::Ballot => self.guard_bits(Some(mask))?,
             Opcode::VoteAny => {
-                let masks = self.guard(Some(mask))?;
-                self.test_any(&masks);
+                match self.bits_of_guard(Some(mask)) {
+                    Some(bits) => self.a.test(true, bits, bits),
+                    None => {
+                        let masks = self.guard(Some(mask))?;
+                        self.test_any(&masks);
+                    }
+                }
                 self.a.set_if(Code::Setne_rm8)
+            }
+            _ if self.bits_of_guard(Some(mask)).is_some() => {
+                let bits = self.mask_bits(mask)?;
+                self.compare_full(bits);
+                self.a.set_if(Code::Sete_rm8)
             }
             _ => {
                 // No active lane where it does not hold.

@@ -136,11 +136,22 @@ impl Lower<'_> {
             && let Some(data) = self.f.def_inst(c)
         {
             // Some lack it: not all have it.
-            let masks = self.masks(arg(data, 0)?)?;
+            let lanes = arg(data, 0)?;
+            if matches!(self.kept(lanes)?, Kept::Bits(_)) {
+                let bits = self.mask_bits(lanes)?;
+                self.compare_full(bits);
+                return Ok(Flags::NotEqual);
+            }
+            let masks = self.masks(lanes)?;
             let all = masks.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
             let all = all.ok_or_else(|| Error::Malformed("a chunk without lanes".into()))?;
             self.a.kortest(all, all);
             return Ok(Flags::AboveEqual);
+        }
+        if matches!(self.kept(c), Ok(Kept::Bits(_))) {
+            let bits = self.mask_bits(c)?;
+            self.a.test(true, bits, bits);
+            return Ok(Flags::NotEqual);
         }
         if !self.is_one(c) {
             let masks = self.masks(c)?;
@@ -375,7 +386,9 @@ impl<'a> Flow<'a> for Lower<'a> {
                 continue;
             }
             let scalar = self.scalar_of(p);
-            let kept = if self.forms.of(p) == Form::Varying {
+            let kept = if self.bit_masks[p.index()] {
+                Kept::Bits(self.a.param(host, RegClass::Int))
+            } else if self.forms.of(p) == Form::Varying {
                 let class = Self::class_of(scalar);
                 Kept::Parts((0..self.part_count(scalar)).map(|_| self.a.param(host, class)).collect())
             } else if Self::is_float(scalar) {
@@ -440,7 +453,9 @@ impl<'a> Flow<'a> for Lower<'a> {
             return Ok(());
         }
         let scalar = self.scalar_of(param);
-        if self.forms.of(param) == Form::Varying {
+        if self.bit_masks[param.index()] {
+            list.push(self.mask_bits(arg)?);
+        } else if self.forms.of(param) == Form::Varying {
             let parts = if scalar == Scalar::I1 { self.masks(arg)? } else { self.regs(arg)? };
             list.extend(parts.iter());
         } else if Self::is_float(scalar) {

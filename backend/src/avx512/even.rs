@@ -72,7 +72,7 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
     }
 
     fn last_lane(&self) -> i64 {
-        15
+        15 + 16 * self.span_groups as i64
     }
 
     fn drop_ignored(&mut self, a: R, count: u8) -> R {
@@ -81,7 +81,8 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
     }
 
     fn reach64(&self, v: Value, stride: i64) -> i64 {
-        let apart = self.bytes_apart(v).unwrap_or(0);
+        // Where the sixteens' distance is told by nothing else, lanes are on a line over all of the chunk.
+        let apart = self.bytes_apart(v).unwrap_or(16 * stride);
         stride.wrapping_mul(15).wrapping_add(apart.wrapping_mul(self.span_groups as i64))
     }
 

@@ -38,6 +38,8 @@ pub(super) enum Kept {
     Splat(Rc<[R]>),
     /// Vectors or masks.
     Parts(Rc<[R]>),
+    /// A mask, a bit for each lane of the chunk.
+    Bits(R),
 }
 
 /// What lowering gives.
@@ -115,6 +117,8 @@ pub(super) struct Lower<'a> {
     pub hoist: Vec<bool>,
     /// Values that are computed where an access, or a tree of look-ups, needs them.
     pub address_only: Vec<bool>,
+    /// Masks that are kept as bits.
+    pub bit_masks: Vec<bool>,
     /// Whether sixteen words are loaded one by one rather than gathered.
     pub one_by_one: bool,
     /// How often values are used.
@@ -297,7 +301,8 @@ impl<'a> Lower<'a> {
             carried;
         single.before = before;
         let none = a.gpr();
-        Lower {
+        let listed = order.blocks.clone();
+        let mut lower = Lower {
             a,
             f,
             options,
@@ -315,6 +320,7 @@ impl<'a> Lower<'a> {
             values: vec![None; f.values.len()],
             hoist,
             address_only,
+            bit_masks: vec![false; f.values.len()],
             one_by_one,
             extended,
             fused: fused_comparisons(f, &order.blocks, &uses),
@@ -357,7 +363,9 @@ impl<'a> Lower<'a> {
             active: Rc::new([]),
             next_chunk: None,
             exit_so_far: none,
-        }
+        };
+        lower.find_bit_masks(&listed);
+        lower
     }
 
     fn into_carried(self) -> Carried<'a> {
@@ -562,6 +570,9 @@ impl Lower<'_> {
         if self.forms.of(r) != Form::Varying && self.general_op(data, r)? {
             return Ok(());
         }
+        if self.bit_masks[r.index()] {
+            return self.bit_mask(data);
+        }
         let parts = if self.forms.of(r) == Form::Varying || self.is_by_sixteen(r) {
             self.vector_op(data)?
         } else {
@@ -632,13 +643,26 @@ impl Lower<'_> {
                     Some(lane) => self.shift_right(all, lane),
                     None => all,
                 };
-                let parts = self.masks_of_bits(own);
-                self.define(r, Kept::Parts(parts));
+                let kept = match self.bit_masks[r.index()] {
+                    true if self.lanes() < 64 => Kept::Bits(self.a.low32(own)),
+                    true => Kept::Bits(own),
+                    false => Kept::Parts(self.masks_of_bits(own)),
+                };
+                self.define(r, kept);
             }
             _ => {
                 let mask = arg(data, 0)?;
                 let guard = data.args.get(1).copied();
                 let s = match (self.is_one(mask), guard) {
+                    _ if matches!(self.kept(mask)?, Kept::Bits(_)) => {
+                        let mut bits = self.mask_bits(mask)?;
+                        if let Some(guard) = guard {
+                            let guard = self.mask_bits(guard)?;
+                            bits = self.a.g2(true, super::scalar::AND, bits, guard);
+                        }
+                        self.a.test(true, bits, bits);
+                        self.a.set_if(Code::Setne_rm8)
+                    }
                     (true, None) => self.general(mask)?,
                     _ => {
                         let mut masks = self.masks(mask)?;

@@ -8,7 +8,7 @@ use warpjit_ir::function::ValueDef;
 use warpjit_ir::{Args, Function, Opcode, Terminator, Value};
 
 use super::asm::R;
-use super::lower::Lower;
+use super::lower::{Kept, Lower};
 use crate::error::Error;
 
 /// Blocks that are reached only behind a test that has found all lanes of the chunk among those that entered and have a mask
@@ -155,8 +155,16 @@ impl Lower<'_> {
         if let Some(&bits) = self.known.mask_bits.get(&guard) {
             return Ok(bits);
         }
-        let masks = self.guard(Some(guard))?;
-        let bits = self.bits_of_masks(&masks);
+        if let Some(bits) = self.bits_of_guard(Some(guard)) {
+            return Ok(bits);
+        }
+        let bits = match self.kept(guard)? {
+            Kept::Bits(bits) => self.a.g2(true, super::scalar::AND, bits, self.bits),
+            _ => {
+                let masks = self.guard(Some(guard))?;
+                self.bits_of_masks(&masks)
+            }
+        };
         if !self.aside {
             self.known.mask_bits.insert(guard, bits);
         }

@@ -19,6 +19,7 @@
 //! | last lane first: `b[i] = a[n-1-i]` | vectors with reversed elements | `descending.rs` |
 //! | contiguous in each 8 or 4 lanes only (blocks 8 or 12 wide) | half or quarter vectors behind a test | `runs.rs` |
 //! | coordinates of blocks 8 or 4 wide (2-D affine, `Shape::Lines`) | one vector a line, one test for the first and the last | `lines.rs`, `by_lines.rs` |
+//! | `i < n` of 64-bit numbers on a line | the first and the last lane decide; the mask is bits of a general register | `bits.rs` |
 //! | shared memory | one bounds test for a run of accesses; the run is emitted twice, without tests and lane by lane | `rows.rs`, `lane_by_lane.rs` |
 //! | shared memory just stored by nearby lanes | taken from the stored vectors: the host does not forward two stores to one load | `held.rs` |
 //! | 64-bit values whose addresses repeat | one gather, or broadcasts | `alike.rs` |
@@ -39,6 +40,7 @@ mod alike;
 mod apart;
 mod asm;
 mod atomics;
+mod bits;
 mod block_row;
 mod by_lines;
 mod code;

@@ -98,7 +98,7 @@ impl<'a> Lower<'a> {
             // Made here, so that it is good behind.
             self.regs(v)?;
         }
-        self.guard(guard)?;
+        self.make_guard(guard)?;
         self.guard_bits(guard)?;
         let step = step_of(self.f, &self.forms, a);
         let even = step.filter(|&step| is_even_as_first(mem, step));
@@ -195,8 +195,7 @@ impl<'a> Lower<'a> {
 
     /// Bits of a scalar address that must not be set: beyond the address space, or misaligned.
     pub fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
-        // What has been permitted is inside.
-        let inside = self.options.permits;
+        let inside = self.looks_for_itself();
         if mem.align <= 1 && inside {
             return self.a.imm(true, 0);
         }
@@ -217,9 +216,14 @@ impl<'a> Lower<'a> {
         }
     }
 
+    /// Whether no address is beyond the space: what has been permitted is inside, and translations look for themselves.
+    fn looks_for_itself(&self) -> bool {
+        self.options.permits || self.options.translated
+    }
+
     /// Faults where the one address of all lanes is none.
     pub fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
-        if x.mem.align <= 1 && self.options.permits {
+        if x.mem.align <= 1 && self.looks_for_itself() {
             return Ok(());
         }
         let (cold, go_on) = (self.a.cold_block(), self.a.block());
@@ -473,11 +477,17 @@ impl<'a> Lower<'a> {
 
     /// Where the lanes of an even address start: computed once for all accesses of a block at some offset from it.
     pub fn start_of(&mut self, root: Value, space: Space) -> Result<Start, Error> {
-        if let Some(start) = self.known.starts.iter().find(|s| s.root == root && s.space == space) {
+        let apart = self.sixteens_apart(root);
+        self.start_apart(root, space, apart)
+    }
+
+    /// The same where it is known how far the sixteens are from each other.
+    fn start_apart(&mut self, root: Value, space: Space, apart: Option<i32>) -> Result<Start, Error> {
+        let is_it = |s: &&Start| s.root == root && s.space == space && s.apart == apart;
+        if let Some(start) = self.known.starts.iter().find(is_it) {
             return Ok(start.clone());
         }
         let mut wraps = None;
-        let apart = self.sixteens_apart(root);
         let count = if apart.is_some() { 1 } else { self.groups };
         self.span_groups = self.groups - count;
         let firsts = self.each_group(count, |l| {
@@ -489,8 +499,7 @@ impl<'a> Lower<'a> {
             Ok(span.first)
         })?;
         let bad = match wraps {
-            // What has been permitted is inside, and translations look for themselves.
-            wraps if self.options.permits || self.options.translated => wraps,
+            wraps if self.looks_for_itself() => wraps,
             wraps => {
                 let all = firsts.iter().copied().reduce(|a, b| self.a.g2(true, super::scalar::OR, a, b));
                 let all = all.ok_or_else(|| Error::Malformed("no addresses".into()))?;
@@ -512,7 +521,9 @@ impl<'a> Lower<'a> {
 
     /// The same of an address whose stride is computed: something is wrong with it where lanes do not lie side by side.
     pub fn tried_start(&mut self, address: Value, mem: MemAccess) -> Result<Start, Error> {
-        let start = self.start_of(address, mem.space)?;
+        // The stride is compared with what it is to be.
+        let apart = self.is_line_of_chunk(address).then_some(16 * i32::from(mem.bytes));
+        let start = self.start_apart(address, mem.space, apart)?;
         let mut bad = start.bad;
         for step in self.each_group(self.strides(address), |l| l.step(address))? {
             let differs = self.a.g2i(true, super::scalar::XOR_IMM, step, mem.bytes.into());
@@ -522,6 +533,18 @@ impl<'a> Lower<'a> {
             });
         }
         Ok(Start { bad, ..start })
+    }
+
+    /// Whether lanes of an address are on a line over all of the chunk, if nothing wraps.
+    fn is_line_of_chunk(&self, v: Value) -> bool {
+        if self.forms.of(v) == Form::Uniform {
+            return self.is_one(v);
+        }
+        let Some(data) = self.f.def_inst(v) else { return false };
+        match data.op {
+            Opcode::Zext | Opcode::Sext => !self.is_by_sixteen(data.args[0]),
+            _ => data.args.iter().all(|&arg| self.is_line_of_chunk(arg)),
+        }
     }
 
     /// How many strides a line has: one, or one for each sixteen, where what lanes share differs between them.

@@ -42,6 +42,7 @@ impl Kept {
         match self {
             Kept::Const(_) => [].iter(),
             Kept::General(r) | Kept::Splat(r) | Kept::Parts(r) => r.iter(),
+            Kept::Bits(r) => std::slice::from_ref(r).iter(),
         }
         .copied()
     }
@@ -139,6 +140,7 @@ impl Lower<'_> {
             Kept::General(r) => Kept::General(params(r)),
             Kept::Splat(r) => Kept::Splat(params(r)),
             Kept::Parts(r) => Kept::Parts(params(r)),
+            Kept::Bits(r) => Kept::Bits(self.a.param(block, r.class())),
         }
     }
 

@@ -71,6 +71,9 @@ impl Lower<'_> {
 
     /// Global memory of lanes side by side from a host address on for each sixteen.
     pub fn run(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<Vec<R>, Error> {
+        if let Some(bits) = self.bits_of_guard(x.guard) {
+            return self.vectors_by_bits(x, places, bits);
+        }
         let masks = self.guard(x.guard)?;
         self.vectors(x, places, Some(&masks), Kind::Global)
     }

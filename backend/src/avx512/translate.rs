@@ -5,7 +5,7 @@
 //! traps or is asked for.
 
 use iced_x86::Code;
-use regalloc2::RegClass;
+use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::{InstData, Opcode, Value};
 
 use super::asm::{Mem, R, Src};
@@ -15,7 +15,7 @@ use super::lower::Lower;
 use super::memory::{Access, Address};
 use super::permit::lanes_reach;
 use super::places::MOST_OFFSET;
-use super::scalar::{AND, OR, SAR, XOR};
+use super::scalar::{AND, OR, SAR, SUB, XOR};
 use crate::affine::Form;
 use crate::context::at;
 use crate::error::Error;
@@ -123,7 +123,7 @@ impl<'a> Lower<'a> {
         x.step = step as i8;
         x.rest = self.accessed_behind(&x, true);
         self.make_values(&x)?;
-        self.guard(guard)?;
+        self.make_guard(guard)?;
         self.guard_bits(guard)?;
         let (root, more) = self.without_constants(a);
         let (root, more) =
@@ -206,6 +206,9 @@ impl<'a> Lower<'a> {
         self.a.test(true, last, high);
         self.a.branch(Flags::NotEqual, (cold, &[]), (end, &[place]));
         self.a.switch_to(cold);
+        if translate::looks_at_last_page(data, self.options.has_devices()) {
+            self.look_at_last_page(address, end);
+        }
         let found = self.aside(|l| {
             let own = match l.groups {
                 1 => bits,
@@ -236,6 +239,25 @@ impl<'a> Lower<'a> {
         let place = self.a.param(end, RegClass::Int);
         self.a.switch_to(end);
         Ok(place)
+    }
+
+    /// Goes on with where memory is, if an address is in the page of the answer before ([`crate::LastPage`]).
+    fn look_at_last_page(&mut self, address: R, end: HostBlock) {
+        let (same, inside, ask) = (self.a.cold_block(), self.a.cold_block(), self.a.cold_block());
+        let place = self.a.load_fixed(true, Mem::at(self.context, at::GENERATION));
+        let now = self.a.load64g(Mem::at(place, 0));
+        let [then, start, more] = [at::LAST_PAGE_GENERATION, at::LAST_PAGE_START, at::LAST_PAGE_MORE]
+            .map(|place| self.a.load64g(Mem::at(self.context, place)));
+        self.a.cmp(true, now, then);
+        self.a.branch(Flags::Equal, (same, &[]), (ask, &[]));
+        self.a.switch_to(same);
+        let far = self.a.g2(true, SUB, address, start);
+        self.a.cmp_imm(true, far, translate::LAST_IN_PAGE as i32);
+        self.a.branch(Flags::BelowEqual, (inside, &[]), (ask, &[]));
+        self.a.switch_to(inside);
+        let found = self.a.add(true, address, more);
+        self.a.jump(end, &[found]);
+        self.a.switch_to(ask);
     }
 
     /// Asks the runtime to translate the addresses of the lanes of `bits`, and faults if it may not. The answers are in the context.

@@ -27,6 +27,10 @@ impl Lower<'_> {
             }
             Kept::Splat(r) if wide(scalar) => self.a.first64(pick(&r, group)),
             Kept::Splat(r) => self.a.first32(pick(&r, group)),
+            Kept::Bits(bits) => {
+                let own = self.bits_of_group(bits, group);
+                self.a.g2i(false, super::scalar::AND_IMM, own, 1)
+            }
             Kept::Parts(p) => match scalar {
                 Scalar::I1 => {
                     let bits = self.a.bits_of(pick(&p, group));
@@ -63,6 +67,7 @@ impl Lower<'_> {
         let count = self.part_count(scalar);
         match self.kept(v)? {
             Kept::Parts(p) => Ok(p),
+            Kept::Bits(_) => Err(Error::Malformed("a mask as a vector".into())),
             Kept::Splat(r) => Ok(spread(&r, count)),
             Kept::Const(bits) => {
                 if let Some(p) = self.known.splats.get(&v) {
@@ -88,6 +93,7 @@ impl Lower<'_> {
                 let k = self.a.k_const(bits & 1 != 0);
                 Ok(vec![k; count].into())
             }
+            Kept::Bits(bits) => self.cached(v, |l| l.masks_of_bits(bits)),
             Kept::Splat(_) => Err(Error::Malformed("a float as a mask".into())),
             Kept::General(r) => self.cached(v, |l| {
                 let masks: Vec<R> = r.iter().map(|&r| l.mask_of_truth(r)).collect();

@@ -150,6 +150,7 @@ impl Lower<'_> {
                 Kept::General(list) | Kept::Splat(list) | Kept::Parts(list) => {
                     args.extend(list.iter().copied())
                 }
+                Kept::Bits(bits) => args.push(bits),
             }
         }
         args.extend(self.single.fuel.get(&b));

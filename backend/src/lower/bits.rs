@@ -41,7 +41,7 @@ pub(crate) fn is_of_line(f: &Function, forms: &Forms, groups: usize, data: &Inst
 }
 
 /// The place of the operand that is on a line, and how far lanes are from each other.
-fn line_of(f: &Function, forms: &Forms, groups: usize, data: &InstData) -> Option<(usize, i64)> {
+pub(crate) fn line_of(f: &Function, forms: &Forms, groups: usize, data: &InstData) -> Option<(usize, i64)> {
     let (Opcode::Icmp, Imm::Int(cc), &[a, b]) = (data.op, data.imm, &data.args[..]) else { return None };
     let is_varying = |v: Value| forms.of(v) != Form::Uniform;
     if matches!(cc, IntCC::Eq | IntCC::Ne) || !data.result.is_some_and(is_varying) {
@@ -71,8 +71,13 @@ struct Masks<'a> {
     as_vectors: Vec<bool>,
 }
 
-/// For each value: whether it is a mask that is kept as bits.
-pub(super) fn kept_as_bits(f: &Function, forms: &Forms, order: &[Block], groups: usize) -> Vec<bool> {
+/// For each value: whether it is a mask that is kept as bits. `of_line`: comparisons of which two lanes decide.
+pub(crate) fn kept_as_bits(
+    f: &Function,
+    forms: &Forms,
+    order: &[Block],
+    of_line: impl Fn(&InstData) -> bool,
+) -> Vec<bool> {
     let mut masks = Masks {
         f,
         forms,
@@ -80,7 +85,7 @@ pub(super) fn kept_as_bits(f: &Function, forms: &Forms, order: &[Block], groups:
         given: vec![Vec::new(); f.values.len()],
         as_vectors: vec![false; f.values.len()],
     };
-    if !masks.find_sources(order, groups) {
+    if !masks.find_sources(order, of_line) {
         return vec![false; f.values.len()];
     }
     masks.find_vectors(order);
@@ -94,7 +99,7 @@ impl Masks<'_> {
     }
 
     /// Says whether the bits of any mask are there.
-    fn find_sources(&mut self, order: &[Block], groups: usize) -> bool {
+    fn find_sources(&mut self, order: &[Block], of_line: impl Fn(&InstData) -> bool) -> bool {
         let f = self.f;
         let mut any = false;
         for &block in order {
@@ -107,7 +112,7 @@ impl Masks<'_> {
                 let Some(r) = data.result.filter(|&r| self.is_mask(r)) else { continue };
                 self.sources[r.index()] = match data.op {
                     Opcode::LaneBit => Source::Bits,
-                    _ if is_of_line(f, self.forms, groups, data) => Source::Bits,
+                    _ if of_line(data) => Source::Bits,
                     Opcode::Iand | Opcode::Ior | Opcode::Ixor | Opcode::Inot => Source::Logic,
                     _ => Source::Vectors,
                 };

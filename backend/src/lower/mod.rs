@@ -6,13 +6,14 @@
 
 mod across;
 mod atomics;
-mod bits;
+pub(crate) mod bits;
 mod chain;
 mod control;
 mod convert;
 mod even;
 mod extremes;
 pub(crate) mod float;
+mod in_turn;
 mod int;
 mod lanes;
 mod mads;
@@ -327,7 +328,11 @@ impl<'a, 'b> Lower<'a, 'b> {
         };
         let bit_masks = match options.single {
             true => vec![false; f.values.len()],
-            false => bits::kept_as_bits(f, &forms, &order.blocks, options.chunk_groups.into()),
+            false => {
+                let of_line =
+                    |data: &InstData| bits::is_of_line(f, &forms, options.chunk_groups.into(), data);
+                bits::kept_as_bits(f, &forms, &order.blocks, of_line)
+            }
         };
         let hoist = hoisted_values(f, &order, &forms, &bit_masks);
         let fused = if options.single { Vec::new() } else { crate::translate::fused(f, &order.blocks) };

@@ -7,12 +7,12 @@ use warpjit_ir::{InstData, MemAccess, Opcode, Value};
 use super::memory::{Access, Address};
 use super::{Kept, Lower, Parts, malformed, result, wide};
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
+use crate::clif::{HostBlock, HostIntCC, I32, I64, I64X2, V, element, vector};
 use crate::context::at;
 use crate::error::Error;
 use crate::even_address::{EvenAddress, affine_step, is_tried_as_line};
 use crate::operands::MemoryOperands;
-use crate::translate::{self, ONCE, describe};
+use crate::translate::{self, LAST_IN_PAGE, ONCE, describe, looks_at_last_page};
 
 /// In so many bytes below a window it is taken for granted that nothing is mapped; farther down code asks.
 const MOST_BELOW: u64 = 512;
@@ -40,10 +40,7 @@ impl<'a> Lower<'a, '_> {
         if self.is_uniform(a) {
             return self.translated_at_one(&x, translation, offset);
         }
-        let parts = |l: &mut Self| -> Result<Parts, Error> {
-            let parts = l.address_parts_of(a)?;
-            Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
-        };
+        let lanes = |l: &mut Self| l.lanes_of_line(&x, (a, offset), Some(translation));
         // As without a translation.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
         let loaded = if let Some(step) = affine_step(self.f, &self.forms, a, mem) {
@@ -51,28 +48,23 @@ impl<'a> Lower<'a, '_> {
             let first = self.e.iadd_imm(span.first, offset);
             let (beyond, place) = self.affine_place(&x, first, step);
             let odd = span.wraps.map_or(beyond, |wraps| self.e.bor(wraps, beyond));
-            self.affine_access(&x, (place, step), Some(odd), None, |l| {
-                let parts = parts(l)?;
-                l.translated_lanes(translation, &parts)
-            })?
+            self.affine_access(&x, (place, step), Some(odd), None, lanes)?
         } else if is_tried_as_line(self.f, &self.forms, a, mem) {
             let (first, odd) = self.tried_line(a, mem)?;
             let first = self.e.iadd_imm(first, offset);
             let (beyond, place) = self.affine_place(&x, first, mem.bytes.into());
             let odd = self.e.bor(odd, beyond);
-            self.affine_access(&x, (place, mem.bytes.into()), Some(odd), None, |l| {
-                let parts = parts(l)?;
-                l.translated_lanes(translation, &parts)
-            })?
+            self.affine_access(&x, (place, mem.bytes.into()), Some(odd), None, lanes)?
         } else {
-            let parts = parts(self)?;
+            let parts = self.lane_parts(a, offset)?;
             if by_vectors {
                 let step = mem.bytes.into();
                 let (first, odd) = self.evenness(&parts, mem.bytes);
                 let (beyond, place) = self.affine_place(&x, first, step);
                 let odd = self.e.bor(odd, beyond);
                 self.affine_access(&x, (place, step), Some(odd), None, |l| {
-                    l.translated_lanes(translation, &parts)
+                    let places = l.translated_lanes(translation, &parts)?;
+                    l.wide_lanes(&x, &places)
                 })?
             } else {
                 let places = self.translated_lanes(translation, &parts)?;
@@ -119,14 +111,24 @@ impl<'a> Lower<'a, '_> {
         let (beyond, place) = self.one_place(x, one, mem.bytes.into());
         let zero = self.e.imm(self.bits_type(), 0);
         let beyond = self.e.select(beyond, bits, zero);
-        let (quick, ask, end) = (self.e.block(), self.e.cold_block(), self.e.block());
-        self.e.brif(beyond, (ask, &[]), (quick, &[]));
-        self.e.switch_to(quick);
-        let aside = std::mem::replace(&mut self.aside, true);
+        let (quick, mut ask, end) = (self.e.block(), self.e.cold_block(), self.e.block());
         let by_lanes = match (x.data.result, x.value) {
             (Some(r), _) => self.forms.of(r) == Form::Varying,
             (None, value) => value.is_some_and(|v| !self.is_uniform(v)),
         };
+        let looks = !by_lanes && looks_at_last_page(translation, self.options.has_devices());
+        let place = if looks {
+            let param = self.e.param(quick, I64);
+            self.e.brif(beyond, (ask, &[]), (quick, &[place]));
+            self.e.switch_to(ask);
+            ask = self.look_at_last_page(one, quick);
+            param
+        } else {
+            self.e.brif(beyond, (ask, &[]), (quick, &[]));
+            place
+        };
+        self.e.switch_to(quick);
+        let aside = std::mem::replace(&mut self.aside, true);
         let parts = match x.value {
             Some(_) if by_lanes => {
                 let splat = self.e.splat(I64X2, place);
@@ -175,6 +177,25 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
+    /// Goes on with where memory is, if an address is in the page of the answer before ([`crate::LastPage`]). Gives the
+    /// block that it is asked for in, which is the current one.
+    fn look_at_last_page(&mut self, address: V, found: HostBlock) -> HostBlock {
+        let (same, ask) = (self.e.cold_block(), self.e.cold_block());
+        let place = self.e.load(I64, self.context, at::GENERATION);
+        let now = self.e.load_shared(I64, place);
+        let [then, start, more] = [at::LAST_PAGE_GENERATION, at::LAST_PAGE_START, at::LAST_PAGE_MORE]
+            .map(|place| self.e.load(I64, self.context, place));
+        let is_same = self.e.icmp(HostIntCC::Equal, now, then);
+        self.e.brif(is_same, (same, &[]), (ask, &[]));
+        self.e.switch_to(same);
+        let far = self.e.isub(address, start);
+        let is_inside = self.e.icmp_imm(HostIntCC::UnsignedLessThanOrEqual, far, LAST_IN_PAGE);
+        let place = self.e.iadd(address, more);
+        self.e.brif(is_inside, (found, &[place]), (ask, &[]));
+        self.e.switch_to(ask);
+        ask
+    }
+
     /// The runtime's answers for all lanes.
     fn answers(&mut self) -> Parts {
         (0..2 * self.groups)
@@ -221,6 +242,9 @@ impl<'a> Lower<'a, '_> {
         };
         self.e.brif(beyond, (cold, &[]), (end, &[found]));
         self.e.switch_to(cold);
+        if looks_at_last_page(data, self.options.has_devices()) {
+            self.look_at_last_page(one, end);
+        }
         self.e.brif(bits, (ask, &[]), (end, &[one]));
         self.e.switch_to(ask);
         let parts: Parts = if self.options.single {
@@ -240,7 +264,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Where the lanes of an access find their memory. The addresses have the access's offset.
-    fn translated_lanes(&mut self, data: &InstData, parts: &Parts) -> Result<Parts, Error> {
+    pub(super) fn translated_lanes(&mut self, data: &InstData, parts: &Parts) -> Result<Parts, Error> {
         let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
         let bits = self.guard_bits(guard)?;
         let (cold, ask, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
@@ -322,7 +346,7 @@ impl<'a> Lower<'a, '_> {
     /// Bits that are not 0 where an access is inside neither window; and where it is found if it is inside one. Its
     /// last byte tells: what lies below a window is never mapped as far as an access is wide, and traps or is asked
     /// for.
-    fn window_place(&mut self, address: V, bytes: u64) -> (V, V) {
+    pub(super) fn window_place(&mut self, address: V, bytes: u64) -> (V, V) {
         let ty = self.e.ty(address);
         let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE].map(|place| {
             let word = self.e.load(I64, self.context, place);

@@ -11,7 +11,7 @@ use super::{Kept, Lower, Parts, result, wide};
 use crate::clif::{HostIntCC, I8X16, I16X8, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::context::{FAULT_AT_PLACE, FAULT_OF_PAGE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, affine_step, is_tried_as_line};
+use crate::even_address::{EvenAddress, affine_step, bytes_together, is_tried_as_line};
 use crate::operands::MemoryOperands;
 use crate::trap::TrapLane;
 
@@ -41,28 +41,27 @@ impl<'a> Lower<'a, '_> {
             self.wide_lanes(&x, &parts)?;
             return Ok(());
         }
-        let parts = |l: &mut Self| -> Result<Parts, Error> {
-            let parts = l.address_parts_of(a)?;
-            Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
-        };
+        let lanes = |l: &mut Self| l.lanes_of_line(&x, (a, offset), None);
         // Of lanes side by side only the first's alignment is looked at, so it must be all others', too.
         let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
         let loaded = match affine_step(self.f, &self.forms, a, mem) {
             Some(step) => {
                 let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
-                self.affine_access(&x, (first, step), span.wraps, asked.take(), parts)?
+                self.affine_access(&x, (first, step), span.wraps, asked.take(), lanes)?
             }
             None if is_tried_as_line(self.f, &self.forms, a, mem) => {
                 let (first, odd) = self.tried_line(a, mem)?;
                 let first = self.e.iadd_imm(first, offset);
-                self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), parts)?
+                self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), lanes)?
             }
             None => {
-                let parts = parts(self)?;
+                let parts = self.lane_parts(a, offset)?;
                 if by_vectors {
-                    let (first, odd) = self.evenness(&parts, mem.bytes);
-                    self.affine_access(&x, (first, mem.bytes.into()), Some(odd), asked.take(), |_| Ok(parts))?
+                    let step = self.bytes_together(data).max(mem.bytes);
+                    let (first, odd) = self.evenness(&parts, step);
+                    let lanes = |l: &mut Self| l.wide_lanes(&x, &parts);
+                    self.affine_access(&x, (first, step.into()), Some(odd), asked.take(), lanes)?
                 } else {
                     self.ask_now(&mut asked)?;
                     self.wide_lanes(&x, &parts)?
@@ -92,7 +91,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Whether addresses of a space are the host's: those that permits are asked for.
-    fn is_of_host(&self, space: Space) -> bool {
+    pub(super) fn is_of_host(&self, space: Space) -> bool {
         self.options.permits && matches!(space, Space::Global(_))
     }
 
@@ -122,10 +121,10 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned. `None`: there are none.
-    fn bad_bits(&mut self, address: V, mem: MemAccess) -> Option<V> {
+    pub(super) fn bad_bits(&mut self, address: V, mem: MemAccess) -> Option<V> {
         let ty = self.e.ty(address);
-        // What has been permitted is inside.
-        let beyond = match self.options.permits {
+        // What has been permitted is inside, and what is translated looks for itself.
+        let beyond = match self.options.permits || self.options.translated {
             true => None,
             false => {
                 let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
@@ -204,7 +203,14 @@ impl<'a> Lower<'a, '_> {
         Ok(loaded.or(own))
     }
 
-    /// The first lane's address, and whether the others do not follow it side by side (i8).
+    /// Bytes of a lane that are accessed together with those of an access: lanes are mostly as far from each other.
+    fn bytes_together(&self, data: &InstData) -> u8 {
+        let insts = &self.f.block(self.blocks.current).insts;
+        let at = insts.iter().position(|&inst| std::ptr::eq(self.f.inst(inst), data));
+        at.map_or(0, |at| bytes_together(self.f, insts, at))
+    }
+
+    /// The first lane's address, and whether the others do not follow it at steps of so many bytes (i8).
     pub(super) fn evenness(&mut self, addresses: &Parts, bytes: u8) -> (V, V) {
         let first = self.e.extract(addresses[0], 0);
         let splat = self.e.splat(I64X2, first);
@@ -223,14 +229,14 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Vectors, or one access after the other from one address, where all lanes take part and lie `step` bytes from each other from `first`
-    /// on, which they do unless `odd`; else lane by lane, with the addresses that `parts` makes.
+    /// on, which they do unless `odd`; else `lanes` makes the access lane by lane.
     pub(super) fn affine_access(
         &mut self,
         x: &Access<'_>,
         (first, step): (V, i64),
         odd: Option<V>,
         asked: Option<Asked<'a>>,
-        parts: impl FnOnce(&mut Self) -> Result<Parts, Error>,
+        lanes: impl FnOnce(&mut Self) -> Result<Option<Parts>, Error>,
     ) -> Result<Option<Parts>, Error> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
@@ -286,8 +292,7 @@ impl<'a> Lower<'a, '_> {
         if let Some(asked) = asked {
             self.ask_slowly(asked)?;
         }
-        let addresses = parts(self)?;
-        let lanes = self.wide_lanes(x, &addresses)?;
+        let lanes = lanes(self)?;
         self.aside = aside;
         self.finish(end, lanes, scalar)
     }

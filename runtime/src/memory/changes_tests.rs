@@ -2,6 +2,7 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared")]
 
+use super::permits::Changes;
 use super::reservation::{Rights, refusals};
 use super::tests::mappings;
 use super::tracked::write_to_clean;
@@ -213,7 +214,8 @@ fn stores_are_recorded_outside_the_window() {
 #[test]
 fn no_part_has_pages_of_others_and_of_the_space() {
     let reservation = Reservation::near(1 << 32).unwrap();
-    let space = Space::new(reservation, 0, Some(AT + 2 * PAGE..AT + 4 * PAGE), None).unwrap();
+    let changes = Arc::new(Changes::new());
+    let space = Space::new(reservation, 0, Some(AT + 2 * PAGE..AT + 4 * PAGE), changes).unwrap();
     let parts = |first: u64, last: u64| {
         let mut parts = Vec::new();
         space.each_tracked(first, last, |at, host, pages, tracked| {

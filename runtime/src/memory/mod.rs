@@ -118,8 +118,8 @@ struct Shared {
     elsewhere: AtomicU64,
     /// There: the range that it hands out.
     own: Option<Own>,
-    /// There: who must hear of changes.
-    changes: Option<Arc<Changes>>,
+    /// Who must hear of changes.
+    changes: Arc<Changes>,
 }
 
 impl Drop for Shared {
@@ -201,7 +201,7 @@ impl Memory {
         let is_apart = form.is_identity && own.is_none();
         // There may be memory of others outside what such a space hands out.
         let recordable = form.is_identity.then(|| own.as_ref().map_or(0..0, Own::range));
-        let changes = form.is_identity.then(|| Arc::new(Changes::new()));
+        let changes = Arc::new(Changes::new());
         Ok(Memory(Arc::new(Shared {
             space: Space::new(window, flags, recordable, changes.clone())?,
             changes,

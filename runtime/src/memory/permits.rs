@@ -66,24 +66,27 @@ pub(crate) struct Permitted {
 
 impl Drop for Permitted {
     fn drop(&mut self) {
-        if let Some(changes) = &self.memory.0.changes {
-            let mut running = changes.running.lock();
-            if let Some(at) = running.iter().position(|other| Arc::ptr_eq(other, &self.windows)) {
-                running.swap_remove(at);
-            }
+        let mut running = self.memory.0.changes.running.lock();
+        if let Some(at) = running.iter().position(|other| Arc::ptr_eq(other, &self.windows)) {
+            running.swap_remove(at);
         }
     }
 }
 
 impl Memory {
+    /// Where the number is that says in which state the page table is: another one after each change.
+    pub(crate) fn generation(&self) -> &AtomicU64 {
+        &self.0.changes.generation
+    }
+
     /// Whether compiled code asks for permits: memory elsewhere than in the range that the space hands out, and nothing that needs more.
     pub(crate) fn needs_permits(&self) -> bool {
         self.has_much_elsewhere() && !self.needs_checks()
     }
 
     /// Lets code with permits run in a context, until the result is dropped.
-    pub(crate) fn begin_permits(&self, context: &mut Context) -> Option<Permitted> {
-        let changes = self.0.changes.as_ref()?;
+    pub(crate) fn begin_permits(&self, context: &mut Context) -> Permitted {
+        let changes = &self.0.changes;
         let windows = context.begin_permits();
         let mut running = changes.running.lock();
         running.push(windows.clone());
@@ -93,7 +96,7 @@ impl Memory {
             context.permits.renew(generation);
         }
         drop(running);
-        Some(Permitted { memory: self.clone(), windows })
+        Permitted { memory: self.clone(), windows }
     }
 
     /// The range of memory around an access that a lane of code with permits may make: all of its pages are where their address says.
@@ -104,7 +107,7 @@ impl Memory {
         bytes: u8,
         stores: bool,
     ) -> Option<(u64, u64)> {
-        let changes = self.0.changes.as_ref()?;
+        let changes = &self.0.changes;
         let address = self.seen(address);
         let end = address.checked_add(bytes.into())?;
         for mends in [false, true] {
@@ -135,9 +138,7 @@ impl Memory {
 
     /// Opens the window of a site for a range that was found just before.
     pub(crate) fn open_window(&self, permits: &Permits, site: u32, range: (u64, u64)) {
-        if let Some(changes) = &self.0.changes {
-            permits.open(site, range, || changes.generation() == permits.generation);
-        }
+        permits.open(site, range, || self.0.changes.generation() == permits.generation);
     }
 
     /// The range of pages around an access that have rights, as far as one looks.

@@ -93,8 +93,8 @@ pub(super) struct Space {
     retired: Mutex<Vec<Box<Outside>>>,
     /// Launches and host threads that use the space now, and [`ALONE`].
     users: AtomicUsize,
-    /// Who must hear of changes of the page table, if anybody.
-    changes: Option<Arc<Changes>>,
+    /// Who must hear of changes of the page table.
+    changes: Arc<Changes>,
 }
 
 /// Bit of `users`: nobody may begin to use the space.
@@ -135,7 +135,7 @@ impl Space {
         window: Reservation,
         flags: u8,
         recordable: Option<Range<u64>>,
-        changes: Option<Arc<Changes>>,
+        changes: Arc<Changes>,
     ) -> Result<Space, Error> {
         let mut window = ReservedRange::new(0, window)?;
         if let Some(recordable) = recordable {
@@ -362,9 +362,7 @@ impl Space {
             }
             at = end;
         }
-        if let Some(changes) = &self.changes {
-            changes.note();
-        }
+        self.changes.note();
     }
 
     /// Reserves the host memory that a range of valid addresses needs outside the window.

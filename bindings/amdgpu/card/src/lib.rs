@@ -72,11 +72,12 @@ pub struct Card {
 }
 
 /// At the end of a process that began `age` ago: what it has asked the compiler for is compiled and stored for the next start, if there is a
-/// cache. That keeps the process from ending for ten seconds at most, and no longer than it has run.
+/// cache. That keeps the process from ending for ten seconds at most, and no longer than twice the time that it has run. What is left then
+/// the next start compiles, and waits for at its own end.
 pub fn store_code(settings: &Settings, engine: &Engine, age: Duration) {
     const MOST: Duration = Duration::from_secs(10);
     if settings.cache.is_some() {
-        engine.settle(age.min(MOST));
+        engine.settle((2 * age).min(MOST));
     }
 }
 

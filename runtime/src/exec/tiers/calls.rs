@@ -1,7 +1,7 @@
 //! What compiled code calls back for: whether to go on, atomics of global memory, device calls, and addresses outside of the window.
 //! In: the context of the call, whose `user` names a [`Poll`].
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpjit_backend::{Context, LaneTranslation, Permits, Permitter, Translator, in_host_floats};
 use warpjit_ir::{DeviceCall, DeviceFault};
@@ -147,6 +147,10 @@ impl Permitter for Permitting<'_> {
 struct Translations<'a>(&'a Memory);
 
 impl Translator for Translations<'_> {
+    fn generation(&self) -> Option<u64> {
+        Some(self.0.generation().load(Ordering::SeqCst))
+    }
+
     fn find(&mut self, access: &LaneTranslation) -> Option<Option<*mut u8>> {
         let stores = access.value.is_some();
         carried::catch(|| self.0.host_address(access.address, access.bytes, stores).ok()).flatten()

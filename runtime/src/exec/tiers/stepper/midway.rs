@@ -85,7 +85,7 @@ impl LongCall {
         let mut poll = Box::new(Poll { asked: Asked::Suspend(fiber.suspender()), memory, plan });
         let mut context = Box::new(context.clone());
         context.user = (&raw mut *poll).cast();
-        let permitted = if context.windows.is_null() { None } else { memory.begin_permits(&mut context) };
+        let permitted = (!context.windows.is_null()).then(|| memory.begin_permits(&mut context));
         Some(LongCall { fiber, context, _poll: poll, _permitted: permitted })
     }
 

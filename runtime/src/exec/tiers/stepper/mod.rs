@@ -213,7 +213,8 @@ impl<'a> Stepper<'a> {
             memory.rebase(&mut context, tiers.translates);
         }
         context.windows = std::ptr::null();
-        let permitted = if tiers.permits { memory.begin_permits(&mut context) } else { None };
+        let permitted = if tiers.permits { Some(memory.begin_permits(&mut context)) } else { None };
+        context.generation = memory.generation();
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
