@@ -233,7 +233,7 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
                 Some(fault) => {
                     assert_eq!(exit, FAULT, "{}", say());
                     assert_eq!((context.fault.lane, context.fault.address), fault, "{}", say());
-                    assert_eq!((context.fault.pc, context.fault.store), (0x10, u32::from(line.stores)));
+                    assert_eq!((context.fault.pc, context.fault.is_store()), (0x10, line.stores));
                 }
             }
             assert!(BYTES.with_borrow(|want| *want == got), "memory: {}", say());
