@@ -84,7 +84,7 @@ impl<'a> Lower<'a, '_> {
 
     /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and
     /// where the first is found if not.
-    fn affine_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
+    pub(super) fn affine_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
         let (low, bytes) = self.reach_of_lanes(x.mem, step);
         let lowest = self.e.iadd_imm(first, low as u64);
         let (mut beyond, place) = self.one_place(x, lowest, bytes);
@@ -240,7 +240,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Where the lanes of an access find their memory. The addresses have the access's offset.
-    fn translated_lanes(&mut self, data: &InstData, parts: &Parts) -> Result<Parts, Error> {
+    pub(super) fn translated_lanes(&mut self, data: &InstData, parts: &Parts) -> Result<Parts, Error> {
         let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
         let bits = self.guard_bits(guard)?;
         let (cold, ask, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
