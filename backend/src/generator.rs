@@ -5,7 +5,7 @@
 //! AVX-512. No other module asks which of the two it has. (A third, `avx512/eight`, is for the samplers of hosts with AVX2.)
 
 use warpjit_ir::regions::{
-    ChunkLimits, Region, optimize_one_lane, optimize_within, serialize_lanes, versions,
+    ChunkLimits, Region, optimize_one_lane, optimize_within, serialize_lanes, usual_accesses, versions,
 };
 use warpjit_ir::{Function, Meter, Slot, Stopped};
 
@@ -94,7 +94,11 @@ impl Generator {
 
     /// Gives an optimised region what the generator profits from: serialised lanes, or versions for full masks and another order of
     /// instructions, or fewer changes of the float environment. `all_enter`: all lanes enter the region.
-    pub fn specialize(self, region: &mut Region, all_enter: bool) {
+    /// `single`: chunks are single lanes.
+    pub fn specialize(self, region: &mut Region, all_enter: bool, single: bool) {
+        if !single {
+            usual_accesses(region, all_enter);
+        }
         // A loop with serialised lanes has no full mask, so no full-mask versions.
         if self.wide && !serialize_lanes(&mut region.mask, costs::few_lanes) {
             versions(region, all_enter, &costs::SCHEDULE);

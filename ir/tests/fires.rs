@@ -134,6 +134,39 @@ const ENDS: &str = "
     slot.set s1, v10, v18
     return 0";
 
+/// An address that has more added if a bit of `v0` is set.
+const USUAL: &str = "
+    v0: ui32 = slot.get s5
+    v1: i32 = slot.get s0
+    v2: ui32 = const 0x800000
+    v3: ui32 = iand v0, v2
+    v4: ui32 = const 0
+    v5: ui1 = icmp ne v3, v4
+    v6: i32 = slot.get s1
+    v7: i32 = select v5, v6, v4
+    v8: i32 = imul v7, v2
+    v9: i32 = iadd v8, v1
+    v10: i64 = zext v9
+    v11: mask = icmp ult v1, v0
+    v12: i32 = load.u32 global0[v10] align 1 if v11
+    slot.set s0, v12
+    return 0";
+
+/// Two words of one instruction.
+const BOUNDS: &str = "
+    v0: ui32 = slot.get s5
+    v1: i32 = slot.get s0
+    v2: i64 = zext v1
+    v3: ui32 = const 4
+    v4: mask = icmp ult v1, v0
+    v5: i32 = load.u32 global0[v2] align 1 if v4
+    v6: i32 = iadd v1, v3
+    v7: mask = icmp ult v6, v0
+    v8: i32 = load.u32 global0[v2 + 0x4] align 1 if v7
+    slot.set s0, v5
+    slot.set s1, v8
+    return 0";
+
 /// Each lane follows a list; `v4` are the lanes that still do.
 const LIST: &str = "
     v0: i32 = slot.get s0
@@ -315,6 +348,12 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         ("translate", false, "it has 32", "v0: i32 = slot.get s0\nv1: i32 = load.u32 global0[v0] align 4\nslot.set s0, v1\nreturn 0".into()),
         ("uniform", true, "the operands are the same in all lanes", "v0: ui32 = slot.get s5\nv1: i32 = iadd v0, v0\nslot.set s0, v1\nreturn 0".into()),
         ("uniform", false, "one is not", "v0: ui32 = slot.get s5\nv2: i32 = slot.get s0\nv1: i32 = iadd v0, v2\nslot.set s0, v1\nreturn 0".into()),
+        ("usual", true, "a bit that all lanes share may add something", USUAL.into()),
+        ("usual", false, "what it adds does not keep lanes from a line", with(USUAL, "select v5, v6, v4", "iadd v4, v4")),
+        ("usual", false, "the stride is known as code runs only", with(USUAL, "iadd v8, v1", "imul v1, v0")),
+        ("usual", false, "what lanes load is no line", with(USUAL, "v1: i32 = slot.get s0", "v13: i64 = slot.get s6\nv1: i32 = load.u32 global0[v13] align 4")),
+        ("usual", true, "each word has a bound", BOUNDS.into()),
+        ("usual", false, "both have the same", with(BOUNDS, "align 1 if v7", "align 1 if v4")),
         ("whole", true, "all lanes may have the mask of two accesses", WHOLE.into()),
         ("whole", false, "for one access a second version does not pay", with(WHOLE, "store.u32 global0[v8], v10 align 4 if v3", "slot.set s0, v10")),
     ]

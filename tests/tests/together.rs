@@ -10,6 +10,7 @@ mod bad_gcn;
 mod bad_input;
 mod bad_programs;
 mod block_shapes;
+mod buffer_versions;
 mod chains;
 mod chips;
 mod citations;

@@ -338,6 +338,10 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         if self.walk.as_ref().is_some_and(|walk| walk.spares(inst)) {
             return Ok(start + 1);
         }
+        if let Some(end) = self.lane_rows_to(b, start) {
+            self.lane_rows(b, start..end)?;
+            return Ok(end);
+        }
         match self.mad_versions_to(b, start) {
             Some(end) => {
                 self.mad_versions(b, start..end)?;

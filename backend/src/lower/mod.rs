@@ -15,6 +15,7 @@ mod extremes;
 pub(crate) mod float;
 mod in_turn;
 mod int;
+mod lane_rows;
 mod lanes;
 mod mads;
 mod mask;
@@ -145,6 +146,8 @@ struct Known {
     aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested.
     rows: Vec<rows::Row>,
+    /// What was loaded a row of memory a lane.
+    lane_rows: Vec<lane_rows::LaneRows>,
     /// Host addresses of spaces.
     bases: Vec<(Space, V)>,
     /// Where uniform slots are written.

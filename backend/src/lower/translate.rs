@@ -76,7 +76,7 @@ impl<'a> Lower<'a, '_> {
 
     /// Whether accesses of all lanes on a line from an address on need more than the table of page rights or the windows say (i8); and
     /// where the first is found if not.
-    fn affine_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
+    pub(super) fn affine_place(&mut self, x: &Access<'_>, first: V, step: i64) -> (V, V) {
         let (low, bytes) = self.reach_of_lanes(x.mem, step);
         let lowest = self.e.iadd_imm(first, low as u64);
         let (mut beyond, place) = self.one_place(x, lowest, bytes);

@@ -96,7 +96,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// The host's address of an address of a space.
-    fn host_address(&mut self, space: Space, address: V) -> V {
+    pub(super) fn host_address(&mut self, space: Space, address: V) -> V {
         if self.is_of_host(space) {
             return address;
         }
@@ -240,11 +240,46 @@ impl<'a> Lower<'a, '_> {
     ) -> Result<Option<Parts>, Error> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
+        let value = x.value.map(|v| self.parts(v)).transpose()?;
+        let slow_way = self.leaves_line(x, (first, step), odd)?;
+        let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
+        self.e.brif(slow_way, (slow, &[]), (quick, &[]));
+
+        self.e.switch_to(quick);
+        let asked = match asked {
+            Some(asked) => Some(self.ask_of_first(asked, first, (mem.offset.into(), step))?),
+            None => None,
+        };
+        let place = self.host_address(mem.space, first);
+        let loaded = match step == i64::from(mem.bytes) {
+            true => self.vectors_from(x, place, value.as_ref()),
+            false => self.lanes_from(x, (place, step), value.as_ref()),
+        };
+        self.e.jump(end, &loaded);
+
+        self.e.switch_to(slow);
+        let aside = std::mem::replace(&mut self.aside, true);
+        if let Some(asked) = asked {
+            self.ask_slowly(asked)?;
+        }
+        let lanes = lanes(self)?;
+        self.aside = aside;
+        self.finish(end, lanes, scalar)
+    }
+
+    /// Whether lanes that lie `step` bytes from each other from `first` on, unless `odd`, are not accessed at once: some take no part, or they
+    /// are beyond the address space, or may not.
+    pub(super) fn leaves_line(
+        &mut self,
+        x: &Access<'_>,
+        (first, step): (V, i64),
+        odd: Option<V>,
+    ) -> Result<V, Error> {
+        let mem = x.mem;
         if !self.is_of_host(mem.space) {
             // Made here, so that it is good behind.
             self.base(mem.space);
         }
-        let value = x.value.map(|v| self.parts(v)).transpose()?;
         let bits = self.guard_bits(x.guard)?;
         // Elsewhere this costs nothing that was measured, and without it registers were chosen less well.
         let is_known = self.is_of_host(mem.space) && self.takes_all(x.guard);
@@ -272,29 +307,7 @@ impl<'a> Lower<'a, '_> {
             }
             slow_way = self.e.bor(slow_way, denied);
         }
-        let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
-        self.e.brif(slow_way, (slow, &[]), (quick, &[]));
-
-        self.e.switch_to(quick);
-        let asked = match asked {
-            Some(asked) => Some(self.ask_of_first(asked, first, (mem.offset.into(), step))?),
-            None => None,
-        };
-        let place = self.host_address(mem.space, first);
-        let loaded = match step == i64::from(mem.bytes) {
-            true => self.vectors_from(x, place, value.as_ref()),
-            false => self.lanes_from(x, (place, step), value.as_ref()),
-        };
-        self.e.jump(end, &loaded);
-
-        self.e.switch_to(slow);
-        let aside = std::mem::replace(&mut self.aside, true);
-        if let Some(asked) = asked {
-            self.ask_slowly(asked)?;
-        }
-        let lanes = lanes(self)?;
-        self.aside = aside;
-        self.finish(end, lanes, scalar)
+        Ok(slow_way)
     }
 
     /// Where the accesses of lanes on a line begin, from the first lane's address on, and how many bytes there are to the last one's end.

@@ -33,7 +33,9 @@ mod waiting;
 pub mod wave;
 mod wave_memory;
 
-pub use optimize::{optimize, optimize_one_lane, optimize_within, serialize_lanes, skip_empty, versions};
+pub use optimize::{
+    optimize, optimize_one_lane, optimize_within, serialize_lanes, skip_empty, usual_accesses, versions,
+};
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -4,7 +4,7 @@ use super::{Region, full};
 use crate::passes::schedule::HostModel;
 use crate::passes::{
     advances, canon, conjunctions, demand, ends, entry_mask, floats, lane_loops, one_lane, pairs, pipeline,
-    remaining, schedule, sink, whole,
+    remaining, schedule, sink, usual, whole,
 };
 use warpjit_ir_core::entities::Block;
 use warpjit_ir_core::function::Function;
@@ -164,6 +164,17 @@ pub fn skip_empty(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     }
     run(func, &[fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run], meter)?;
     run(func, &[entry_mask::drop_unchanged, dce::run, simplify_cfg::run], meter)
+}
+
+/// Versions accesses of an optimised region for the usual case ([`mod@usual`]). `all_enter`: all lanes enter the region. Not for chunks of one
+/// lane.
+pub fn usual_accesses(region: &mut Region, all_enter: bool) {
+    if usual::run(&mut region.mask) {
+        if all_enter {
+            full::all_enter(&mut region.mask);
+        }
+        pipeline(&mut region.mask, &[fold::run, gvn::run, dce::run, renumber::run]);
+    }
 }
 
 /// Adds full-mask versions to an optimised region and schedules it, for code generators that profit from that.

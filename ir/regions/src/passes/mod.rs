@@ -17,12 +17,13 @@ pub mod pairs;
 pub mod remaining;
 pub mod schedule;
 pub mod sink;
+pub mod usual;
 pub mod whole;
 
 use warpjit_ir_core::function::Function;
 use warpjit_ir_core::passes::{self as any_form, Pass};
 
-const OF_MASK_FORM: [(&str, Pass); 13] = [
+const OF_MASK_FORM: [(&str, Pass); 14] = [
     ("advances", advances::run),
     ("canon", canon::run),
     ("conjunctions", conjunctions::run),
@@ -35,6 +36,7 @@ const OF_MASK_FORM: [(&str, Pass); 13] = [
     ("pairs", pairs::run),
     ("remaining", remaining::run),
     ("sink", sink::run),
+    ("usual", usual::run),
     ("whole", whole::run),
 ];
 

@@ -434,7 +434,7 @@ impl Jit {
             full::all_enter(&mut region.mask);
         }
         self.generator.optimize(&mut region, meter)?;
-        self.generator.specialize(&mut region, options.all_enter);
+        self.generator.specialize(&mut region, options.all_enter, false);
         Ok(Some(Source { region, options }))
     }
 

@@ -203,7 +203,7 @@ impl Jit {
             }
         }
         for phase in &mut phases.list {
-            self.generator.specialize(&mut phase.region, sample.whole);
+            self.generator.specialize(&mut phase.region, sample.whole, false);
         }
         if self.generator.has_compact_slots() {
             super::compact_slots::find(kernel, phases, self.variant.has_devices());

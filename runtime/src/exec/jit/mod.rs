@@ -455,7 +455,7 @@ impl Jit {
                 skip_empty(&mut region.mask, meter)?;
             }
         }
-        self.generator.specialize(&mut region, options.all_enter);
+        self.generator.specialize(&mut region, options.all_enter, self.is_single());
         options.single = self.is_single();
         for a in assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);
