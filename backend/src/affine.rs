@@ -45,6 +45,8 @@ impl Form {
 /// The representations of all values of a function.
 pub(crate) struct Forms {
     forms: Vec<Form>,
+    /// Whether the code generator tests bounds that clip a line ([`crate::even_address::Clip`]).
+    clips: bool,
 }
 
 impl Forms {
@@ -88,14 +90,24 @@ impl Forms {
                 }
             }
             if !changed {
-                return Forms { forms: analysis.forms };
+                return Forms { forms: analysis.forms, clips: false };
             }
         }
     }
 
     /// For a function whose chunks are single lanes: all values are scalars.
     pub(crate) fn single(func: &Function) -> Forms {
-        Forms { forms: vec![Form::Uniform; func.values.len()] }
+        Forms { forms: vec![Form::Uniform; func.values.len()], clips: false }
+    }
+
+    /// The same for a code generator that tests bounds which clip a line.
+    pub(crate) fn with_clips(self) -> Forms {
+        Forms { clips: true, ..self }
+    }
+
+    /// Whether such bounds are tested.
+    pub(crate) fn has_clips(&self) -> bool {
+        self.clips
     }
 
     pub(crate) fn of(&self, value: Value) -> Form {

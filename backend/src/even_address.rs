@@ -4,7 +4,7 @@
 //! does not wrap within the chunk: a word of 32 bits, or an address without the bits that a device ignores ([`without_ignored`]). Generated code
 //! tests that where the address is used.
 
-use warpjit_ir::{Function, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{Function, Imm, Inst, InstData, MemAccess, Opcode, Scalar, Space, Value};
 
 use crate::affine::{Form, Forms};
 use crate::error::Error;
@@ -38,7 +38,7 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
         Opcode::Zext | Opcode::Sext => match forms.of(data.args[0]) {
             Form::Affine { stride, .. } => Some(i64::from(stride)),
             Form::Uniform => Some(0),
-            _ => None,
+            _ => Clip::of(f, forms, data.args[0]).map(|clip| clip.stride),
         },
         Opcode::Iadd => of(0)?.checked_add(of(1)?),
         Opcode::Ior if is_join(f, data) => of(0)?.checked_add(of(1)?),
@@ -50,6 +50,44 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
         Opcode::Imul => of(0)?.checked_mul(f.as_const(data.args[1])? as i64),
         Opcode::Sshr => step_within(f, forms, without_ignored(f, data)?.0, depth - 1),
         _ => None,
+    }
+}
+
+/// The lesser or the greater of a 32-bit value on a line and one that all lanes share. Compilers keep addresses inside a buffer like that.
+/// Where the last lane, or the first one, is on the right side of the bound, it is the line.
+pub(crate) struct Clip {
+    pub line: Value,
+    pub stride: i64,
+    pub bound: Value,
+    /// Smin, Smax, Umin or Umax.
+    pub op: Opcode,
+}
+
+impl Clip {
+    /// What a value is, where code tests such bounds.
+    pub(crate) fn of(f: &Function, forms: &Forms, v: Value) -> Option<Clip> {
+        let data = f.def_inst(v).filter(|_| forms.has_clips())?;
+        let is_one = matches!(data.op, Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax);
+        let &[a, b] = &data.args[..] else { return None };
+        if !is_one || f.ty(v).scalar != Scalar::I32 {
+            return None;
+        }
+        [(a, b), (b, a)].into_iter().find_map(|(line, bound)| match forms.of(line) {
+            Form::Affine { stride, .. } if stride != 0 && forms.of(bound) == Form::Uniform => {
+                Some(Clip { line, stride: stride.into(), bound, op: data.op })
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether it is the lesser one.
+    pub(crate) fn is_least(&self) -> bool {
+        matches!(self.op, Opcode::Smin | Opcode::Umin)
+    }
+
+    /// How its operands are extended: zext or sext.
+    fn extension(&self) -> Opcode {
+        if matches!(self.op, Opcode::Smin | Opcode::Smax) { Opcode::Sext } else { Opcode::Zext }
     }
 }
 
@@ -285,7 +323,7 @@ pub(crate) fn address_only(
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
             let v = Value::new(n);
-            let is_wide = f.ty(v).scalar == warpjit_ir::Scalar::I64 && !f.ty(v).uniform;
+            let is_wide = f.ty(v).scalar == Scalar::I64 && !f.ty(v).uniform;
             let made = is_line(f, forms, v) || words && word_of(f, forms, v).is_some();
             is_wide && forms.of(v) == Form::Varying && made
         })
@@ -358,6 +396,8 @@ pub(crate) trait EvenAddress<'a> {
     fn reach64(&self, v: Value, stride: i64) -> i64;
     /// A 64-bit value plus `more`.
     fn further(&mut self, a: Self::Reg, more: i64) -> Self::Reg;
+    /// Nonzero if a 64-bit value is negative.
+    fn negative(&mut self, a: Self::Reg) -> Self::Reg;
     /// Nonzero if two 64-bit values differ.
     fn differ(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
 
@@ -388,13 +428,18 @@ pub(crate) trait EvenAddress<'a> {
         };
         match data.op {
             Opcode::Zext | Opcode::Sext => {
-                let word = self.first_lane(data.args[0])?;
-                let stride = match self.forms().of(data.args[0]) {
+                let clip = Clip::of(f, self.forms(), data.args[0]);
+                let line = clip.as_ref().map_or(data.args[0], |clip| clip.line);
+                if let Some(clip) = clip {
+                    self.test_clip(&clip, wraps)?;
+                }
+                let word = self.first_lane(line)?;
+                let stride = match self.forms().of(line) {
                     Form::Affine { stride, .. } => i64::from(stride),
                     _ => 0,
                 };
                 let first = self.extend(data.op, word);
-                let more = self.reach32(data.args[0], stride);
+                let more = self.reach32(line, stride);
                 if more != 0 {
                     let odd = self.wraps(data.op, first, more);
                     self.add_wrap(wraps, odd);
@@ -446,6 +491,25 @@ pub(crate) trait EvenAddress<'a> {
             }
             op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
         }
+    }
+
+    /// Adds the tests that a clipped line is the line in all lanes: it does not wrap, as its bound is compared, and its end is within the
+    /// bound.
+    fn test_clip(&mut self, clip: &Clip, wraps: &mut Option<Self::Reg>) -> Result<(), Error> {
+        let word = self.first_lane(clip.line)?;
+        let first = self.extend(clip.extension(), word);
+        let more = self.reach32(clip.line, clip.stride);
+        let odd = self.wraps(clip.extension(), first, more);
+        self.add_wrap(wraps, odd);
+        let bound = self.first_lane(clip.bound)?;
+        let bound = self.extend(clip.extension(), bound);
+        let end = if (more > 0) == clip.is_least() { self.further(first, more) } else { first };
+        let (low, high) = if clip.is_least() { (end, bound) } else { (bound, end) };
+        // Both are words, so the difference does not wrap.
+        let room = self.sum(Opcode::Isub, high, low);
+        let odd = self.negative(room);
+        self.add_wrap(wraps, odd);
+        Ok(())
     }
 
     /// Emits the stride of a line, modulo 2^64.

@@ -88,9 +88,22 @@ struct Line {
     /// Highest bits of an address that the device ignores.
     ignores: bool,
     guarded: bool,
+    /// What clips the words by a bound: `smin`, `smax`, `umin`, `umax`, or nothing.
+    clip: &'static str,
 }
 
 impl Line {
+    /// A lane's word, given what it is on the line.
+    fn clipped(&self, word: u32, bound: u32) -> u32 {
+        match self.clip {
+            "smin" => (word as i32).min(bound as i32) as u32,
+            "smax" => (word as i32).max(bound as i32) as u32,
+            "umin" => word.min(bound),
+            "umax" => word.max(bound),
+            _ => word,
+        }
+    }
+
     fn func(&self) -> Function {
         let (wide, bits) = (if self.bytes == 8 { "i64" } else { "i32" }, 8 * u32::from(self.bytes));
         let guard = if self.guarded { " if v4" } else { "" };
@@ -101,18 +114,24 @@ impl Line {
         let value = if self.stores { ", v3" } else { "" };
         let loaded = if self.stores { "" } else { "slot.set s2, v12" };
         let address = if self.ignores { "v10" } else { "v7" };
+        let (word, clip) = match self.clip {
+            "" => ("v0", String::new()),
+            op => ("v14", format!("v13: ui32 = slot.get s4\n v14: i32 = {op} v0, v13")),
+        };
         let text = format!(
             "function @line mask lanes {LANES} {{
                 slot s0: i32 word
                 slot s1: ui64 base
                 slot s2: {wide} value
                 slot s3: mask guard
+                slot s4: ui32 bound
             block0 at 0x10:
                 v0: i32 = slot.get s0
                 v1: ui64 = slot.get s1
                 v3: {wide} = slot.get s2
                 v4: mask = slot.get s3
-                v5: i64 = {} v0
+                {clip}
+                v5: i64 = {} {word}
                 v7: i64 = {} v1, v5
                 v8: ui64 = const 0x8
                 v9: i64 = ishl v7, v8
@@ -154,7 +173,7 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
     let all = options();
     let mut random = Random(0x7072);
     let (mut faults, mut crossings) = (0, 0);
-    for round in 0..700 {
+    for round in 0..1400 {
         let mut any = |list: &[i32]| list[random.below(list.len())];
         let bytes = any(&[1, 2, 4, 4, 8]);
         let line = Line {
@@ -165,12 +184,13 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
             minus: any(&[0, 0, 1]) == 1,
             ignores: any(&[0, 1]) == 1,
             guarded: any(&[0, 1]) == 1,
+            clip: ["", "", "smin", "smax", "umin", "umax"][any(&[0, 1, 2, 3, 4, 5]) as usize],
         };
         let func = line.func();
         let mut options = all[round % all.len()].clone();
         options.translated = true;
-        options.slot_shapes = vec![None; 4];
-        options.apart = vec![None; 4];
+        options.slot_shapes = vec![None; 5];
+        options.apart = vec![None; 5];
         options.slot_shapes[0] = Some(Shape::Affine(line.stride));
         options.apart[0] = Some(16 * line.stride);
         let code = Executable::compile(&func, &options);
@@ -179,7 +199,11 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
             let back = (line.stride as u32).wrapping_mul(random.below(LANES) as u32);
             let first = [random.next() as u32, 0u32.wrapping_sub(back), 0x8000_0000u32.wrapping_sub(back), 0]
                 [random.below(4)];
-            let word = |lane: usize| first.wrapping_add((line.stride as u32).wrapping_mul(lane as u32));
+            let on_line = |lane: usize| first.wrapping_add((line.stride as u32).wrapping_mul(lane as u32));
+            // Near where some lane is, or where the first or the last one is.
+            let near = on_line([0, LANES - 1, random.below(LANES)][random.below(3)]);
+            let bound = near.wrapping_add(random.below(3) as u32).wrapping_sub(1);
+            let word = |lane: usize| line.clipped(on_line(lane), bound);
             // Some lane is near a page's start.
             let lane = random.below(LANES);
             let page = [1, 1, 2, 3, 4, 5, 6][random.below(7)];
@@ -193,11 +217,12 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
             let mut words = frame(&func);
             let values: Vec<u64> = (0..LANES).map(|_| random.next()).collect();
             for (lane, &value) in values.iter().enumerate() {
-                write(&func, &mut words, 0, lane, word(lane).into());
+                write(&func, &mut words, 0, lane, on_line(lane).into());
                 write(&func, &mut words, 2, lane, value);
                 write(&func, &mut words, 3, lane, guard >> lane & 1);
             }
             write(&func, &mut words, 1, 0, base);
+            write(&func, &mut words, 4, 0, bound.into());
             let mut context = context();
             context.active = active;
             context.translate = translate;
@@ -207,7 +232,9 @@ fn lanes_elsewhere_are_as_one_after_the_other() {
             let exit = code.run(&mut context, &mut words);
             let got = BYTES.with_borrow_mut(|bytes| std::mem::replace(bytes, before));
             let say = || {
-                format!("{first:x} {base:x} active {active:x} guard {guard:x} {line:?} {options:?}\n{func}")
+                format!(
+                    "{first:x} {bound:x} {base:x} active {active:x} guard {guard:x} {line:?} {options:?}\n{func}"
+                )
             };
             let mut fault = None;
             for lane in (0..LANES).filter(|lane| (active & guard) >> lane & 1 != 0) {

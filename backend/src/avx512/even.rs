@@ -90,6 +90,10 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         self.a.add_imm(true, a, more)
     }
 
+    fn negative(&mut self, a: R) -> R {
+        self.a.shift(true, super::scalar::SHR, a, 63)
+    }
+
     fn differ(&mut self, a: R, b: R) -> R {
         self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), a, b)
     }

@@ -80,6 +80,10 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         self.e.iadd_imm(a, more as u64)
     }
 
+    fn negative(&mut self, a: V) -> V {
+        self.e.icmp_imm(HostIntCC::SignedLessThan, a, 0)
+    }
+
     fn differ(&mut self, a: V, b: V) -> V {
         self.e.icmp(HostIntCC::NotEqual, a, b)
     }

@@ -11,7 +11,7 @@ use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V};
 use crate::context::{FAULT_AT_PLACE, at};
 use crate::error::Error;
-use crate::even_address::{EvenAddress, is_line, without_ignored};
+use crate::even_address::{Clip, EvenAddress, is_line, without_ignored};
 use crate::translate::describe;
 use crate::trap::TrapLane;
 
@@ -159,13 +159,26 @@ impl<'a> Lower<'a, '_> {
         let count = |n: usize| f.as_const(data.args[n]).ok_or_else(no_line);
         Ok(match data.op {
             Opcode::Zext | Opcode::Sext => {
-                let word = data.args[0];
+                let clip = Clip::of(f, &self.forms, data.args[0]);
+                let word = clip.as_ref().map_or(data.args[0], |clip| clip.line);
                 let mut one = self.scalar(word)?;
                 if let Form::Affine { stride, .. } = self.forms.of(word) {
                     let lane = self.e.ireduce(I32, lane);
                     let stride = self.e.imm(I32, u64::from(stride as u32));
                     let more = self.e.imul(lane, stride);
                     one = self.e.iadd(one, more);
+                }
+                if let Some(clip) = clip {
+                    let bound = self.scalar(clip.bound)?;
+                    let less = match clip.op {
+                        Opcode::Smin | Opcode::Smax => HostIntCC::SignedLessThan,
+                        _ => HostIntCC::UnsignedLessThan,
+                    };
+                    let is_line = match clip.is_least() {
+                        true => self.e.icmp(less, one, bound),
+                        false => self.e.icmp(less, bound, one),
+                    };
+                    one = self.e.select(is_line, one, bound);
                 }
                 self.extend(data.op, one)
             }

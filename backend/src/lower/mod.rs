@@ -327,7 +327,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
-            false => Forms::new(f, &order.blocks, &options.slot_shapes, options.has_devices()),
+            false => Forms::new(f, &order.blocks, &options.slot_shapes, options.has_devices()).with_clips(),
         };
         let bit_masks = match options.single {
             true => vec![false; f.values.len()],
