@@ -92,8 +92,8 @@ impl Generator {
         optimize_one_lane(region, self.wide, meter)
     }
 
-    /// Gives an optimised region what the generator profits from: serialised lanes, or versions for full masks and another order of
-    /// instructions, or fewer changes of the float environment. `all_enter`: all lanes enter the region.
+    /// Gives an optimised region what the generator profits from: versions of accesses for the usual case, serialised lanes, or versions for
+    /// full masks and another order of instructions, or fewer changes of the float environment. `all_enter`: all lanes enter the region.
     /// `single`: chunks are single lanes.
     pub fn specialize(self, region: &mut Region, all_enter: bool, single: bool) {
         if !single {

@@ -112,7 +112,8 @@ pub struct Config {
     /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.
     pub hot_after: Option<u32>,
     /// How often warps go from one compiled region to another by the runtime before the regions of their kernel are joined to one function;
-    /// `None`: so often that joining them pays, `Some(u32::MAX)`: never. Code for AVX-512 is never joined.
+    /// `None`: so often that joining them pays, and where code runs one lane at a time before they run; `Some(u32::MAX)`: never. Code for
+    /// AVX-512 is never joined.
     pub join_after: Option<u32>,
     /// The cache of compiled code for later processes that run the same program; `None`: no cache.
     #[cfg(feature = "cache")]

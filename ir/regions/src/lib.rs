@@ -503,6 +503,7 @@ impl Kernel {
         let (mut ssa, faults) =
             promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones, self.steps);
         meter.step(ssa.insts.len() / 8)?;
+        // What is no wave still gets masks from its branches, which cost more the less is folded.
         optimize::optimize_ssa(&mut ssa, known.one_lane && self.wave, meter)?;
         let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform)

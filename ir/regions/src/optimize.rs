@@ -100,7 +100,7 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
     Ok(())
 }
 
-/// What all regions go through first.
+/// What regions go through first, but those for one lane.
 fn begin(mask: &mut Function, special: bool, passes: &mut Passes<'_>) -> Result<(), Stopped> {
     passes.meter.stage("optimising it")?;
     // Calls of pure functions become operations, which all later passes see.
@@ -123,8 +123,8 @@ pub fn serialize_lanes(func: &mut Function, few: impl Fn(&Function, Block) -> u3
     parted
 }
 
-/// Optimises a region's mask form for chunks of a single lane ([`mod@one_lane`]), in place of [`optimize_within`]: most of what that does
-/// after its beginning is about masks, which are known here.
+/// Optimises a region's mask form for chunks of a single lane ([`mod@one_lane`]), in place of [`optimize_within`]: most of what that does is
+/// about masks, which are known here.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.

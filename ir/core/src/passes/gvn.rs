@@ -121,8 +121,8 @@ impl Numbering {
     }
 }
 
-/// The operations known at a point of the walk, which is left in the order opposite to that in which it was entered. So keys are a stack,
-/// and the last one can be taken out of the table without looking at others: whatever was put in behind it is gone.
+/// The operations known at a point of the walk. A hash table with open addressing and linear probing. Keys are removed in the reverse order
+/// of their insertion, so a removed key leaves no mark in the table: whatever was inserted after it is gone.
 struct Known {
     hasher: RandomState,
     stack: Vec<(u64, Key, Value)>,

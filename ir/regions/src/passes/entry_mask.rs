@@ -11,7 +11,7 @@ use warpjit_ir_core::function::{BlockCall, Form, Function, Imm, Terminator};
 use warpjit_ir_core::opcodes::Opcode;
 use warpjit_ir_core::types::Scalar;
 
-use super::one_lane::{self, Way};
+use super::one_lane::{self, BlockExit};
 
 /// Uses of the mask from which on two versions are made.
 const FEWEST_USES: usize = 6;
@@ -78,13 +78,13 @@ fn part_by(func: &mut Function, mask: Value, one_lane: bool) -> Option<Vec<Block
 
     let call = |block| BlockCall { block, args: Vec::new() };
     func.block_mut(entry).term = Some(Terminator::Jump(call(with)));
-    let ways = match one_lane {
-        true => one_lane::ways_if(func, mask, false),
-        false => vec![Way::Any; func.blocks.len()],
+    let exits = match one_lane {
+        true => one_lane::exits_if(func, mask, false),
+        false => vec![BlockExit::Either; func.blocks.len()],
     };
     let old = std::iter::once(with).chain(cfg.rpo.into_iter().filter(|&b| b != entry));
-    let old: Vec<Block> = old.filter(|block| ways[block.index()] != Way::Never).collect();
-    let copies = copy(func, &old, &ways);
+    let old: Vec<Block> = old.filter(|block| exits[block.index()] != BlockExit::Unreached).collect();
+    let copies = copy(func, &old, &exits);
     let without = copies[&with];
     func.block_mut(entry).term = Some(Terminator::BrAny { mask, taken: call(with), next: call(without) });
     Some(old.iter().map(|block| copies[block]).collect())
@@ -196,8 +196,8 @@ fn part(func: &Function, value: Value) -> Option<(Vec<Inst>, Vec<Inst>)> {
     Some((of(true), of(false)))
 }
 
-/// Copies blocks, which are left as `ways` says; jumps between them lead to copies.
-fn copy(func: &mut Function, blocks: &[Block], ways: &[Way]) -> HashMap<Block, Block> {
+/// Copies blocks, which are left as `exits` says; jumps between them lead to copies.
+fn copy(func: &mut Function, blocks: &[Block], exits: &[BlockExit]) -> HashMap<Block, Block> {
     let mut copies = HashMap::new();
     let mut values: HashMap<Value, Value> = HashMap::new();
     let mut made = Vec::new();
@@ -219,10 +219,10 @@ fn copy(func: &mut Function, blocks: &[Block], ways: &[Way]) -> HashMap<Block, B
             }
             made.push(new);
         }
-        let term = match (data.term, ways[block.index()]) {
+        let term = match (data.term, exits[block.index()]) {
             (
                 Some(Terminator::BrIf { taken, next, .. } | Terminator::BrAny { taken, next, .. }),
-                Way::Decided(known),
+                BlockExit::Decided(known),
             ) => Some(Terminator::Jump(if known { taken } else { next })),
             (term, _) => term,
         };

@@ -45,33 +45,33 @@ pub(super) fn activate(func: &mut Function) -> bool {
 
 /// How a block is left where a value has a known truth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum BlockExit {
     /// No lane comes here.
-    Never,
+    Unreached,
     /// By any of its edges.
-    Any,
+    Either,
     /// Its condition has this truth value.
     Decided(bool),
 }
 
 /// How a lane goes through the blocks if `v` is true, or false, by block.
-pub(super) fn ways_if(func: &Function, v: Value, known: bool) -> Vec<Way> {
+pub(super) fn exits_if(func: &Function, v: Value, known: bool) -> Vec<BlockExit> {
     let order = Order::new(func, &Cfg::new(func));
     let mut facts = Facts::solve(func, &order, Some((v, known)));
-    let mut ways = vec![Way::Never; func.blocks.len()];
+    let mut exits = vec![BlockExit::Unreached; func.blocks.len()];
     let mut seen = true;
     order.visit(func, &mut facts, |facts, block| {
-        ways[block.index()] = match func.term(block) {
+        exits[block.index()] = match func.term(block) {
             Terminator::BrIf { cond, .. } | Terminator::BrAny { mask: cond, .. } => {
                 let truth = facts.of(func, *cond);
                 seen &= truth != Truth::NotSeen;
-                if let Truth::Known(known) = truth { Way::Decided(known) } else { Way::Any }
+                if let Truth::Known(known) = truth { BlockExit::Decided(known) } else { BlockExit::Either }
             }
-            _ => Way::Any,
+            _ => BlockExit::Either,
         };
     });
-    // A block that is reached has arguments. Else nothing was decided.
-    if seen { ways } else { vec![Way::Any; func.blocks.len()] }
+    // Should a condition still be unseen, nothing is assumed of any block.
+    if seen { exits } else { vec![BlockExit::Either; func.blocks.len()] }
 }
 
 fn is_truth(func: &Function, v: Value) -> bool {

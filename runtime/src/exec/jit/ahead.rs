@@ -25,8 +25,9 @@ impl Jit {
         if let Some(warp) = warps.first() {
             let _section = Section::enter();
             let start = Instant::now();
-            self.make_first_chain(warp.block, cancel);
-            self.took_ahead(start);
+            if self.make_first_chain(warp.block, cancel) {
+                self.took_ahead(start);
+            }
         }
         for warp in warps {
             if is_cancelled() {

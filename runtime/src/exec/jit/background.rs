@@ -186,15 +186,16 @@ impl Ticket {
         self.begun = true;
         let sample = self.rows.map(|(whole, threads)| SampleBlock { frames, shared: 0, whole, threads });
         // No launch waits for it, so none cancels it.
-        if self.rows.is_none() {
-            jit.make_first_chain(self.at, None);
-        }
-        if self.rows.is_none() && jit.is_single() && !lock(self.versions(&jit)).list.is_empty() {
-            self.begun = false;
-            jit.took_ahead(start);
-            drop(section);
-            jit.ask_to_save(|save| self.saver.push(save));
-            return;
+        if self.rows.is_none() && jit.is_single() {
+            if jit.make_first_chain(self.at, None) {
+                jit.took_ahead(start);
+            }
+            if !lock(self.versions(&jit)).list.is_empty() {
+                self.begun = false;
+                drop(section);
+                jit.ask_to_save(|save| self.saver.push(save));
+                return;
+            }
         }
         let made = jit.metered(self.at, None, |meter| match sample {
             Some(sample) => jit.make_rows(self.at, sample, meter),

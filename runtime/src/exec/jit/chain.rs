@@ -2,10 +2,10 @@
 //!
 //! Where regions are short, the driver between them takes longer than they do: it looks up the next region, checks its assumptions and
 //! enters it. So once warps have gone from region to region often enough, the versions that exist by then are compiled again, together
-//! ([`warpjit_backend::compile_chain`]). A warp enters the chain at any of them and leaves it where only the driver can go on (barriers,
-//! branches on which lanes disagree, blocks of the interpreter, regions that may wait), or when it has run for long enough. Between two
-//! regions its state is in its frame as it always is, so everything else stays as it was: the chain's versions stand for the
-//! single ones, with their numbers and assumptions.
+//! ([`warpjit_backend::compile_chain`]). Lane by lane, the first chain is made before that ([`super::first_chain`]). A warp enters the chain
+//! at any of its regions and leaves it where only the driver can go on (barriers, branches on which lanes disagree, blocks of the
+//! interpreter, regions that may wait), or when it has run for long enough. Between two regions its state is in its frame as it always is,
+//! so everything else stays as it was: the chain's versions stand for the single ones, with their numbers and assumptions.
 //!
 //! - A *link* is a version of a region, as it was cut and optimised, with its loop over chunks. That is kept with the version
 //!   ([`Source`]), or else made again. After the loop, code does what the driver
@@ -18,8 +18,8 @@
 //! - A chain is worth it when the driver has taken as long as compiling will take. It is made again, with what was compiled since, when
 //!   as much time has come together outside it. [`crate::Config::join_after`] sets the number of hops instead. With `--tier auto` it is
 //!   made in the background.
-//! - Chains are not stored on disk: regions from the cache are joined again. With limits, counts or pauses there are none, because the
-//!   driver looks after each region then.
+//! - The cache on disk keeps the last chain whose links assume nothing, which is so lane by lane ([`Chain::blocks`]). Else regions from the
+//!   cache are joined again. With limits, counts or pauses there are none, because the driver looks after each region then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -122,8 +122,8 @@ pub(super) struct Chains {
     pub(super) list: Mutex<Vec<Arc<Chain>>>,
     /// Whether the first chain was made, or tried, before any region ran ([`super::first_chain`]).
     pub(super) first_tried: Mutex<bool>,
-    /// Regions that were cut for it and cannot be in a chain, until they are compiled.
-    pub(super) waiting: Mutex<Vec<(Block, Region)>>,
+    /// Regions that were cut for it and cannot be in a chain, because they may wait: until they are compiled.
+    pub(super) set_aside: Mutex<Vec<(Block, Region)>>,
     /// Instructions of the regions that are kept to be joined ([`Source`]), and the bytes that they take.
     kept: AtomicUsize,
     kept_bytes: AtomicUsize,
@@ -142,9 +142,9 @@ impl Chains {
 
     /// Bytes of what is kept to be joined or compiled.
     pub(super) fn bytes_kept(&self) -> usize {
-        let waiting = lock(&self.waiting);
+        let set_aside = lock(&self.set_aside);
         let of = |(_, region): &(Block, Region)| region.ssa.bytes() + region.mask.bytes();
-        self.kept_bytes.load(Ordering::Relaxed) + waiting.iter().map(of).sum::<usize>()
+        self.kept_bytes.load(Ordering::Relaxed) + set_aside.iter().map(of).sum::<usize>()
     }
 }
 
@@ -408,8 +408,10 @@ impl Jit {
                     Some(source) => Some(source),
                     None => self.again(&code, meter)?.map(Arc::new),
                 };
-                let Some(source) = source else { continue };
-                insts += insts_of(&source.region);
+                let Some(source) = source.filter(|of| whole || of.options.single || !code.is_chain()) else {
+                    continue;
+                };
+                insts += source.weight();
                 if parts.len() == MOST_LINKS || insts > MOST_INSTS {
                     return Ok(parts);
                 }
@@ -452,6 +454,12 @@ impl Jit {
     fn again(&self, code: &Compiled, meter: &Meter) -> Result<Option<Source>, Error> {
         let none = self.nothing_known();
         let cuts: [Cut; 2] = [Kernel::region_within, Kernel::single_block];
+        if code.is_chain()
+            && self.is_single()
+            && Kernel::region_within(&self.kernel, code.at, &none, meter)?.is_none()
+        {
+            return self.whole_part(code.at, meter);
+        }
         for cut in cuts {
             let Some(region) = cut(&self.kernel, code.at, &none, meter)? else { continue };
             let made = self.ready_to_compile(region, &code.facts.assumptions, cut, meter)?;
@@ -504,7 +512,7 @@ impl Source {
 }
 
 /// Instructions of a region.
-fn insts_of(region: &Region) -> usize {
+pub(super) fn insts_of(region: &Region) -> usize {
     region.mask.blocks.iter().map(|block| block.insts.len()).sum()
 }
 

@@ -4,9 +4,9 @@
 //! a warp that comes there, and all of it is compiled at once, as one function. Compiled one by one and then joined, each region would go
 //! through the code generator twice, and a warp would hop from one to the next meanwhile.
 //!
-//! The links of the chain are the versions of their regions, so nobody else need know of it. Regions that no chain can have, because they
-//! may wait, are compiled when a warp comes to them, as ever. A kernel too long for this is compiled region by region; so is one with a
-//! single region.
+//! It begins at the block for which code is wanted first: the kernel's start, or with `--tier auto` the first block that was interpreted
+//! often. Its links are the versions of their regions. Regions that may wait are compiled when a warp comes to them, as ever. A kernel too
+//! long for this is compiled region by region; so is one with a single region.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::{Kernel, Region};
 use warpjit_ir::{Block, Meter};
 
-use super::chain::{Chain, MOST_LINKS, Part};
+use super::chain::{Chain, MOST_LINKS, Part, insts_of};
 use super::compiled::Source;
 use super::{Jit, lock};
 use crate::{CancelToken, Error, vm};
@@ -32,26 +32,34 @@ impl Jit {
             && self.may_join()
     }
 
-    /// Makes the chain of what a block leads to, if no code has been made yet. Other threads wait.
-    pub(super) fn make_first_chain(&self, at: Block, cancel: Option<&CancelToken>) {
-        if !self.may_have_first_chain() {
-            return;
-        }
+    /// Makes the chain of what a block leads to, if no code has been made yet, and says whether it has compiled something. Other threads
+    /// wait.
+    pub(super) fn make_first_chain(&self, at: Block, cancel: Option<&CancelToken>) -> bool {
         let mut tried = lock(&self.chains.first_tried);
-        if *tried || self.versions.iter().any(|versions| !lock(versions).list.is_empty()) {
-            return;
+        if std::mem::replace(&mut *tried, true)
+            || !self.may_have_first_chain()
+            || self.versions.iter().any(|versions| !lock(versions).list.is_empty())
+        {
+            return false;
         }
-        *tried = true;
         let make = |meter: &Meter| {
             let parts = self.all_parts(at, meter)?;
             self.first_code(parts, meter)
         };
         let made = vm::on_stack_for_compiler(|| self.metered(at, cancel, make));
+        if made.is_err() {
+            lock(&self.chains.set_aside).clear();
+        }
         match made {
-            Ok(()) => self.unsaved.store(true, Ordering::Relaxed),
-            Err(Error::Cancelled) => *tried = false,
-            // Region by region there may be code, or else a reason why not.
-            Err(_) => {}
+            Ok(()) => {
+                self.unsaved.store(true, Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                // Otherwise there may be code region by region, or else a reason why not.
+                *tried = error != Error::Cancelled;
+                false
+            }
         }
     }
 
@@ -61,7 +69,6 @@ impl Jit {
         let (mut parts, mut insts) = (Vec::new(), 0);
         let mut seen = vec![false; self.kernel.func.blocks.len()];
         let mut left = vec![start];
-        let mut waiting = Vec::new();
         while let Some(at) = left.pop() {
             if std::mem::replace(&mut seen[at.index()], true) {
                 continue;
@@ -79,7 +86,11 @@ impl Jit {
                         }
                     }
                     if region.may_wait || self.kernel.surely_waits(at) {
-                        waiting.push((at, region));
+                        insts += insts_of(&region);
+                        lock(&self.chains.set_aside).push((at, region));
+                        if insts > MOST_INSTS {
+                            return Ok(Vec::new());
+                        }
                         continue;
                     }
                     let ready = self.ready_to_compile(region, &[], cut, meter)?;
@@ -97,15 +108,14 @@ impl Jit {
             }
             parts.push(Part { at, code: None, source: Arc::new(source) });
         }
-        lock(&self.chains.waiting).extend(waiting);
         Ok(parts)
     }
 
     /// The region at a block, if it was cut for the first chain, which cannot have it.
     pub(super) fn already_cut(&self, at: Block) -> Option<Region> {
-        let mut waiting = lock(&self.chains.waiting);
-        let place = waiting.iter().position(|(block, _)| *block == at)?;
-        Some(waiting.swap_remove(place).1)
+        let mut set_aside = lock(&self.chains.set_aside);
+        let place = set_aside.iter().position(|(block, _)| *block == at)?;
+        Some(set_aside.swap_remove(place).1)
     }
 
     /// Compiles the parts: as a chain, if there are several.
