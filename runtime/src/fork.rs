@@ -59,6 +59,15 @@ impl Section {
     }
 }
 
+/// Calls `f` while no other thread forks: a child finds what `f` changes whole, and the locks free that it takes. For state of those who
+/// link the runtime and promise that their objects outlive a fork.
+///
+/// `f` must not wait for another thread, and must call nothing of the embedder.
+pub fn between_forks<T>(f: impl FnOnce() -> T) -> T {
+    let _section = Section::enter();
+    f()
+}
+
 /// Calls a function of the embedder outside of the sections that this thread is in, and enters them again. Nothing shared may be half
 /// changed then, and no lock held.
 pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {

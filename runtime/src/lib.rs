@@ -111,6 +111,7 @@ pub use error::{
 };
 pub use exec::{BoundSampler, Sampler};
 pub use fault::{Fault, FaultKind};
+pub use fork::between_forks;
 pub use launch::{Arg, GlobalMode, GlobalSpace, Launch, Progress};
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 #[doc(hidden)]

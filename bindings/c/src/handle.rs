@@ -5,6 +5,8 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use warpjit_runtime::between_forks;
+
 use crate::entry;
 use crate::status::{Failure, WARPJIT_ERROR_HANDLE, warpjit_status};
 
@@ -48,11 +50,18 @@ struct Table {
     free: Vec<u32>,
 }
 
+/// Locked between forks only ([`between_forks`]): a child has the handles of its parent.
 static TABLE: RwLock<Table> = RwLock::new(Table { entries: Vec::new(), free: Vec::new() });
 
 /// Makes a handle of an object.
 pub(crate) fn make<T: Object>(object: T) -> Result<*mut T::Handle, Failure> {
     let living = Living { kind: T::KIND, name: T::NAME, object: Arc::new(object) };
+    between_forks(|| add(living))
+}
+
+/// Puts an object into the table. Gives the bits of its handle, as a pointer.
+fn add<H>(living: Living) -> Result<*mut H, Failure> {
+    let kind = living.kind;
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let index = match table.free.pop() {
         Some(index) => index,
@@ -67,8 +76,7 @@ pub(crate) fn make<T: Object>(object: T) -> Result<*mut T::Handle, Failure> {
     };
     let entry = &mut table.entries[index as usize];
     entry.object = Some(living);
-    let bits =
-        u64::from(index) | u64::from(entry.generation) << INDEX_BITS | u64::from(T::KIND) << KIND_SHIFT;
+    let bits = u64::from(index) | u64::from(entry.generation) << INDEX_BITS | u64::from(kind) << KIND_SHIFT;
     Ok(std::ptr::without_provenance_mut(bits as usize))
 }
 
@@ -97,10 +105,10 @@ fn living(table: &Table, bits: usize, wanted: &str) -> Result<Living, Failure> {
 
 /// The object that a handle names. It lives as long as the result, even if the handle is freed meanwhile.
 pub(crate) fn get<T: Object>(handle: *const T::Handle) -> Result<Arc<T>, Failure> {
-    let living = {
+    let living = between_forks(|| {
         let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-        living(&table, handle.addr(), T::NAME)?
-    };
+        living(&table, handle.addr(), T::NAME)
+    })?;
     let found = living.name;
     living
         .object
@@ -115,6 +123,10 @@ pub(crate) fn get_or_none<T: Object>(handle: *const T::Handle) -> Result<Option<
 
 /// Frees a handle. Gives its object back, so that it can be dropped while the table is not locked.
 fn remove(bits: usize) -> Result<Arc<dyn Any + Send + Sync>, Failure> {
+    between_forks(|| take(bits))
+}
+
+fn take(bits: usize) -> Result<Arc<dyn Any + Send + Sync>, Failure> {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let living = living(&table, bits, "handle")?;
     let (index, _) = parts(bits);

@@ -253,6 +253,10 @@ mod tests {
             0
         );
         assert_eq!(localized("store.u32 global0[v2 + 0x0], v2 align 4", STORE), 0);
+        // A load may fault in lanes that have left, whether its value is used or not; one that is off there does not.
+        assert_eq!(localized("v23: i32 = load.u32 global0[v2 + 0x0] align 4", STORE), 0);
+        assert_eq!(localized("v23: i32 = load.u32 global0[v2 + 0x0] align 4 if v1", STORE), 1);
+        assert_eq!(localized("v23: i32 = load.u32 shared[v2 + 0x0] align 4", STORE), 1);
         // A mask without lanes before the vote is one behind it.
         let none = "v20: ui1 = const 0x0\n v21: mask = splat v20\n slot.set s6, v21";
         let used = "v22: mask = slot.get s6\n store.u32 global0[v13 + 0x0], v13 align 4 if v22";

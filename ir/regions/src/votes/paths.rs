@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 use warpjit_ir_core::entities::{Block, Slot, Value};
 use warpjit_ir_core::function::{Function, Imm, Terminator};
 use warpjit_ir_core::meter::{Meter, Stopped};
-use warpjit_ir_core::opcodes::Opcode;
+use warpjit_ir_core::opcodes::{Opcode, Space};
 
 /// The known numbers of uniform slots at the start of each block. Mostly this is the guest's MODE.
 pub(super) fn uniform_numbers(
@@ -235,6 +235,12 @@ fn run(
             }
             (Opcode::Store, _) if is_off(2) => continue,
             (Opcode::Atomic, _) if is_off(data.atomic_operands()) => Fact::NONE,
+            // A lane that would load does not skip it: its load may fault.
+            (Opcode::Load, Imm::Mem(mem)) if matches!(mem.space, Space::Global(_)) => {
+                let own = data.result.is_some_and(|v| !func.ty(v).uniform);
+                fits &= !own || is_off(1) || may(Opcode::Load);
+                Fact::NONE
+            }
             // The result of another vote is unknown, so both sides of its branch are followed.
             (Opcode::VoteAny | Opcode::Any, _) => Fact::NONE,
             (op, _) if op.has_effect() || op.is_cross_lane() => {

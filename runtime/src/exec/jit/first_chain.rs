@@ -20,15 +20,17 @@ use super::compiled::Source;
 use super::{Jit, lock};
 use crate::{CancelToken, Error, vm};
 
-/// Most instructions of a kernel, before and after its regions are optimised: compiling some of it in vain must not take long.
-const MOST_INSTS: usize = 12_000;
+/// Most instructions of a kernel, and of its regions once they are optimised. A warp may come to little of it, so compiling all of it must
+/// not take long.
+const MOST_KERNEL_INSTS: usize = 9_000;
+const MOST_INSTS: usize = 3_000;
 
 impl Jit {
     /// Whether the first chain may be made: lane by lane, unless somebody says when regions are to be joined.
     fn may_have_first_chain(&self) -> bool {
         self.is_single()
             && self.variant.join_after.is_none()
-            && self.kernel.func.insts.len() <= MOST_INSTS
+            && self.kernel.func.insts.len() <= MOST_KERNEL_INSTS
             && self.may_join()
     }
 
