@@ -50,7 +50,7 @@ pub struct FaultRecord {
     pub pc: u32,
     /// Lane of the warp.
     pub lane: u32,
-    /// How it accessed memory, see [`FaultRecord::access`].
+    /// How it accessed memory: [`FaultRecord::space`], [`FaultRecord::bytes`] and [`FaultRecord::is_store`] as one number.
     pub access: u32,
     /// Guest address accessed.
     pub address: u64,

@@ -319,6 +319,8 @@ fn cases() -> Vec<(&'static str, bool, &'static str, String)> {
         ("floats", true, "the parameter is only looked at as a float", FLOATS.into()),
         ("floats", false, "an integer slot shows it, too", with(FLOATS, "v4: f32 = bitcast v3", "slot.set s0, v3\nv4: f32 = bitcast v3")),
         ("fold", true, "nothing is added", "v0: i32 = slot.get s0\nv1: ui32 = const 0\nv2: i32 = iadd v0, v1\nslot.set s0, v2\nreturn 0".into()),
+        ("fold_once", true, "nothing is added", "v0: i32 = slot.get s0\nv1: ui32 = const 0\nv2: i32 = iadd v0, v1\nslot.set s0, v2\nreturn 0".into()),
+        ("fold_once", false, "nobody knows what is added", "v0: i32 = slot.get s0\nv1: i32 = slot.get s1\nv2: i32 = iadd v0, v1\nslot.set s0, v2\nreturn 0".into()),
         ("fold", false, "nobody knows what is added", "v0: i32 = slot.get s0\nv1: i32 = slot.get s1\nv2: i32 = iadd v0, v1\nslot.set s0, v2\nreturn 0".into()),
         ("gvn", true, "both sums are one", "v0: i32 = slot.get s0\nv1: i32 = iadd v0, v0\nv2: i32 = iadd v0, v0\nslot.set s0, v1\nslot.set s1, v2\nreturn 0".into()),
         ("gvn", false, "between the loads something is stored", "v0: i32 = slot.get s0\nv1: i32 = load.u32 shared[v0] align 1\nstore.u32 shared[v0], v0 align 1\nv2: i32 = load.u32 shared[v0] align 1\nslot.set s0, v1\nslot.set s1, v2\nreturn 0".into()),

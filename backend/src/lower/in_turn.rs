@@ -57,10 +57,14 @@ impl<'a> Lower<'a, '_> {
         let bits = self.guard_bits(x.guard)?;
         let left = self.bits_as_long(bits);
         let (ty, vector, shift) = if mem.bytes == 8 { (I64, I64X2, 3) } else { (I32, I32X4, 2) };
-        if let Some(v) = x.value {
-            for (n, &part) in self.parts(v)?.iter().enumerate() {
-                self.e.store(part, self.context, at::LANE_VALUES + 16 * n as i32);
-            }
+        let count = if mem.bytes == 8 { 2 * self.groups } else { self.groups };
+        let before = match x.value {
+            Some(v) => self.parts(v)?,
+            // Lanes that take no part load zero, as elsewhere: code knows the bounds of what a narrow load gives, in all lanes.
+            None => vec![self.e.imm(vector, 0); count].into(),
+        };
+        for (n, &part) in before.iter().enumerate() {
+            self.e.store(part, self.context, at::LANE_VALUES + 16 * n as i32);
         }
         // Made here, so that it is good behind.
         let base = self.base(mem.space);
@@ -111,7 +115,6 @@ impl<'a> Lower<'a, '_> {
         if x.value.is_some() {
             return Ok(None);
         }
-        let count = if mem.bytes == 8 { 2 * self.groups } else { self.groups };
         let load = |n: usize| self.e.load(vector, self.context, at::LANE_VALUES + 16 * n as i32);
         Ok(Some((0..count).map(load).collect()))
     }

@@ -36,7 +36,7 @@ exit nop
 ;              v10: i32 = ior v2, v9
 ;              v11: f32 = fcvt_from_uint v10
 ;              v12: i32 = bitcast v11
-;     @0x30    v23: uf32 = const 0x10  ; 2.2e-44
+;     @0x38    v23: uf32 = const 0x10  ; 2.2e-44
 ;     @0x40    v30: ui32 = const 0x1
 ;     @0x20    jump block1(v0, v12, v41, v41, v1, v41)
 ;
@@ -45,15 +45,15 @@ exit nop
 ;     @0x28    v19: f32 = bitcast v15
 ;              v20: f32 = fmul.ftz v19, v19
 ;              v22: i32 = bitcast v20
-;     @0x30    v24: mask = fcmp.ftz gt v20, v23
-;     @0x38    v25: mask = iand v14, v24
+;     @0x38    v24: mask = fcmp.ftz gt v20, v23
+;              v25: mask = iand v14, v24
 ;              v26: mask = inot v24
 ;              v27: mask = iand v14, v26
 ;              v29: mask = ior v28, v25
 ;     @0x40    v31: ui32 = iadd v16, v30
 ;              v33: i32 = select v27, v31, v32
-;     @0x48    v35: ui1 = icmp ult v31, v5
-;     @0x50    br_if v35, block7, block8
+;     @0x50    v35: ui1 = icmp ult v31, v5
+;              br_if v35, block7, block8
 ;
 ; block2(v55: mask) pc 0x28:
 ;     @0x50    br_any v55, block3, block4(v1)
