@@ -344,8 +344,9 @@ fn a_grid_meets_again_and_again() {
                         bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
                     assert_eq!(got, want, "{generation:?} {tier:?} {threads}");
                     // Who waits lets others run: with one thread, each of a block's two warps looks twice before that, for a time slice
-                    // each. In tier `auto` code may come in the midst of a look.
-                    let most = if threads == 1 { BLOCKS as u64 * 2 * 2 * 65_536 } else { u64::MAX };
+                    // each, or three times where regions are joined: a chain is left wherever it is then. In tier `auto` code may come
+                    // in the midst of a look.
+                    let most = if threads == 1 { BLOCKS as u64 * 2 * 3 * 65_536 } else { u64::MAX };
                     let took = report.stats.warp_instructions;
                     assert!(took <= most, "{generation:?} {tier:?} {threads}: {took} instructions");
                 }

@@ -122,7 +122,7 @@ pub(super) struct Chains {
     pub(super) list: Mutex<Vec<Arc<Chain>>>,
     /// Whether the first chain was made, or tried, before any region ran ([`super::first_chain`]).
     pub(super) first_tried: Mutex<bool>,
-    /// Regions that were cut for it and cannot be in a chain, because they may wait: until they are compiled.
+    /// Regions that were cut for it, which was not made: until they are compiled.
     pub(super) set_aside: Mutex<Vec<(Block, Region)>>,
     /// Instructions of the regions that are kept to be joined ([`Source`]), and the bytes that they take.
     kept: AtomicUsize,
@@ -512,7 +512,7 @@ impl Source {
 }
 
 /// Instructions of a region.
-pub(super) fn insts_of(region: &Region) -> usize {
+fn insts_of(region: &Region) -> usize {
     region.mask.blocks.iter().map(|block| block.insts.len()).sum()
 }
 

@@ -5,8 +5,8 @@
 //! through the code generator twice, and a warp would hop from one to the next meanwhile.
 //!
 //! It begins at the block for which code is wanted first: the kernel's start, or with `--tier auto` the first block that was interpreted
-//! often. Its links are the versions of their regions. Regions that may wait are compiled when a warp comes to them, as ever. A kernel too
-//! long for this is compiled region by region; so is one with a single region.
+//! often. Its links are the versions of their regions. A kernel too long for this is compiled region by region; so is one with a single
+//! region, and one with loops that may wait for other warps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::{Kernel, Region};
 use warpjit_ir::{Block, Meter};
 
-use super::chain::{Chain, MOST_LINKS, Part, insts_of};
+use super::chain::{Chain, MOST_LINKS, Part};
 use super::compiled::Source;
 use super::{Jit, lock};
 use crate::{CancelToken, Error, vm};
@@ -24,6 +24,9 @@ use crate::{CancelToken, Error, vm};
 /// not take long.
 const MOST_KERNEL_INSTS: usize = 9_000;
 const MOST_INSTS: usize = 3_000;
+
+/// Regions that lead to one another, and blocks among them that have none.
+type Found = (Vec<(Block, Region)>, Vec<Block>);
 
 impl Jit {
     /// Whether the first chain may be made: lane by lane, unless somebody says when regions are to be joined.
@@ -65,55 +68,69 @@ impl Jit {
         }
     }
 
-    /// The regions that a chain may have of those that `start` leads to, and blocks for all lanes; none if they are too long.
+    /// The regions that `start` leads to, and blocks for all lanes, as parts of a chain. None if they are too long, or if a loop among them
+    /// may wait for other warps: a chain looks less often whether its warp waits. What was cut serves region by region then.
     fn all_parts(&self, start: Block, meter: &Meter) -> Result<Vec<Part>, Error> {
+        let (regions, others) = self.all_regions(start, meter)?;
+        let insts =
+            |regions: &[(Block, Region)]| regions.iter().map(|(_, of)| of.mask.insts.len()).sum::<usize>();
+        let waits = |(at, region): &(Block, Region)| region.may_wait || self.kernel.surely_waits(*at);
+        if regions.len() + others.len() > MOST_LINKS
+            || insts(&regions) > MOST_KERNEL_INSTS
+            || regions.iter().any(waits)
+            || others.iter().any(|&at| self.kernel.surely_waits(at))
+        {
+            *lock(&self.chains.set_aside) = regions;
+            return Ok(Vec::new());
+        }
+        let mut sources = Vec::new();
+        for (at, region) in regions {
+            let ready = self.ready_to_compile(region, &[], Kernel::region_within, meter)?;
+            sources.extend(ready.map(|(region, options)| (at, Source { region, options })));
+        }
+        for at in others {
+            sources.extend(self.whole_part(at, meter)?.map(|source| (at, source)));
+        }
+        if sources.iter().map(|(_, source)| source.weight()).sum::<usize>() > MOST_INSTS {
+            return Ok(Vec::new());
+        }
+        let part = |(at, source)| Part { at, code: None, source: Arc::new(source) };
+        Ok(sources.into_iter().map(part).collect())
+    }
+
+    /// The regions that `start` leads to, and the blocks there that have none.
+    fn all_regions(&self, start: Block, meter: &Meter) -> Result<Found, Error> {
         let known = self.nothing_known();
-        let (mut parts, mut insts) = (Vec::new(), 0);
+        let (mut regions, mut others) = (Vec::new(), Vec::new());
         let mut seen = vec![false; self.kernel.func.blocks.len()];
         let mut left = vec![start];
         while let Some(at) = left.pop() {
             if std::mem::replace(&mut seen[at.index()], true) {
                 continue;
             }
-            let cut = Kernel::region_within;
-            let source = match cut(&self.kernel, at, &known, meter)? {
-                Some(region) => {
-                    for &exit in &region.exits {
-                        match exit {
-                            ExitKind::Ended => {}
-                            ExitKind::Enter(block) => left.push(block),
-                            ExitKind::Terminator(block) => {
-                                self.kernel.func.term(block).for_each_successor(|next| left.push(next));
-                            }
-                        }
-                    }
-                    if region.may_wait || self.kernel.surely_waits(at) {
-                        insts += insts_of(&region);
-                        lock(&self.chains.set_aside).push((at, region));
-                        if insts > MOST_INSTS {
-                            return Ok(Vec::new());
-                        }
-                        continue;
-                    }
-                    let ready = self.ready_to_compile(region, &[], cut, meter)?;
-                    ready.map(|(region, options)| Source { region, options })
-                }
-                None => {
-                    self.kernel.func.term(at).for_each_successor(|next| left.push(next));
-                    self.whole_part(at, meter)?
-                }
+            let Some(region) = Kernel::region_within(&self.kernel, at, &known, meter)? else {
+                self.kernel.func.term(at).for_each_successor(|next| left.push(next));
+                others.push(at);
+                continue;
             };
-            let Some(source) = source else { continue };
-            insts += source.weight();
-            if parts.len() == MOST_LINKS || insts > MOST_INSTS {
-                return Ok(Vec::new());
+            for &exit in &region.exits {
+                match exit {
+                    ExitKind::Ended => {}
+                    ExitKind::Enter(block) => left.push(block),
+                    ExitKind::Terminator(block) => {
+                        self.kernel.func.term(block).for_each_successor(|next| left.push(next));
+                    }
+                }
             }
-            parts.push(Part { at, code: None, source: Arc::new(source) });
+            regions.push((at, region));
+            if regions.len() > MOST_LINKS {
+                break;
+            }
         }
-        Ok(parts)
+        Ok((regions, others))
     }
 
-    /// The region at a block, if it was cut for the first chain, which cannot have it.
+    /// The region at a block, if it was cut for a first chain that was not made.
     pub(super) fn already_cut(&self, at: Block) -> Option<Region> {
         let mut set_aside = lock(&self.chains.set_aside);
         let place = set_aside.iter().position(|(block, _)| *block == at)?;
