@@ -104,6 +104,7 @@ impl Jit {
         let (mut regions, mut others) = (Vec::new(), Vec::new());
         let mut seen = vec![false; self.kernel.func.blocks.len()];
         let mut left = vec![start];
+        let mut insts = 0;
         while let Some(at) = left.pop() {
             if std::mem::replace(&mut seen[at.index()], true) {
                 continue;
@@ -122,8 +123,10 @@ impl Jit {
                     }
                 }
             }
+            insts += region.mask.insts.len();
             regions.push((at, region));
-            if regions.len() > MOST_LINKS {
+            // What is cut in vain must not take long.
+            if regions.len() > MOST_LINKS || insts > MOST_KERNEL_INSTS {
                 break;
             }
         }

@@ -7,7 +7,7 @@
 //! it was, with what only it needs.
 //!
 //! Which bits: for each uniform truth value that something selects by on the way to an address or a guard, it is tried which of its two
-//! values leaves the fewest operations that differ from lane to lane ([`assume`]). Versions are made where lanes' addresses may then lie on
+//! values leaves the fewest operations that differ from lane to lane (`assume.rs`). Versions are made where lanes' addresses may then lie on
 //! a line whose stride is known: with others each lane is accessed for itself in any case.
 
 mod accesses;
